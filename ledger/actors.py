@@ -34,6 +34,7 @@ from tripod.ledger.tlog.note import (
     VerifierKey,
     format_note,
     name_problem,
+    parse_decimal,
     parse_note,
     sign,
     verify,
@@ -201,9 +202,10 @@ def read_actor_request(note: str, origin: str) -> tuple[int, VerifierKey]:
     """
     parsed = parse_note(note.encode())
     lines = parsed.text.split("\n")
-    if len(lines) != 6 or not lines[2].isdecimal():
+    if len(lines) != 6:
         raise MalformedError("the note is no request to enrol a key")
-    number, key = int(lines[2]), VerifierKey.parse(lines[4])
+    number = parse_decimal(lines[2], "request to enrol a key: its number")
+    key = VerifierKey.parse(lines[4])
     if parsed.text != actor_change_text(origin, number, key):
         raise MalformedError(f"the note is no request to enrol a key in the ledger {origin!r}")
     verify(parsed, (key,))

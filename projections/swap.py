@@ -35,7 +35,7 @@ MOST_KEPT = 16
 """Files of one folder that are kept for that reason alone."""
 TRIES = 5
 
-_NAME = r"([0-9a-f]{16})-([0-9a-f]{16})-([0-9]+|x)-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f]{12}"
+_NAME = r"([0-9a-f]{16})-([0-9a-f]{16})-([0-9]{1,19}|x)-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f]{12}"
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)

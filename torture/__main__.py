@@ -25,6 +25,8 @@ from torture.clock import APART, CLOCK, clocks
 from torture.corruption import flips
 from torture.crowd import CROWD, crowds
 from torture.faults import deaths, refusals
+from torture.input import GROUPS, misreadings
+from torture.lives import LIVES, lives
 from torture.power import cuts
 from torture.scenes import SCENES
 from torture.teams import Case, Result, Scene
@@ -54,6 +56,8 @@ FAMILIES = {
     "corruption": Family(flips, [scene for scene in OLD if scene in FILES]),
     "concurrency": Family(crowds, [CROWD], 6),
     "clock": Family(clocks, [CLOCK, APART], 2),
+    "input": Family(misreadings, GROUPS),
+    "model": Family(lives, LIVES),
 }
 WRONG = "went wrong"
 TOLD = 5
@@ -77,7 +81,7 @@ class Outcome(NamedTuple):
 def main() -> None:
     """Torture for as long as was asked; exit 1 where anything went wrong."""
     options = _options()
-    problem = tracer_problem()
+    problem = None if {"input", "model"} >= set(options.only) else tracer_problem()
     if problem is not None:
         raise SystemExit(f"torture: {problem}: install strace, and run this where it may trace")
     os.umask(0o022)

@@ -433,6 +433,12 @@ def _take_channel(reader: ManifestReader, name: str, stems: list[str], *, is_new
     bodies = [_body_of(part) for part in (*(a.file for a in archives), file)]
     shown = b"".join(bodies)
     state = channel.shown_as_of(shown)
+    if state is not None and not state[0] and shown and not stems and channel.live_from:
+        # All was split off: what was there before begins as the file that is left does.
+        size = older_chat(reader.source, reader.past, name, data)
+        if size is not None:
+            reader.older(path, size)
+            return
     if state is None:
         if reader.files < reader.size:
             _keep_twice_split(channel, archives)

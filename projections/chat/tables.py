@@ -435,8 +435,11 @@ def chat_position_index(source: Source, channel: str, handle: str) -> int | None
         return None
     somebody = db.execute(
         "SELECT 1 FROM participants WHERE channel = ?1 AND handle <> ?2"
-        " UNION ALL SELECT 1 FROM cursors WHERE channel = ?1 AND handle = ?2 LIMIT 1",
-        (channel, handle),
+        " UNION ALL SELECT 1 FROM cursors WHERE channel = ?1 AND handle = ?2"
+        # Another program's line need not be in its header.
+        " UNION ALL SELECT 1 FROM lines"
+        " WHERE channel = ?1 AND number >= ?3 AND handle <> ?2 LIMIT 1",
+        (channel, handle, start[0]),
     ).fetchone()
     stop = 2**62
     if somebody is not None:  # who talks alone has read it all

@@ -201,7 +201,7 @@ def _lines_of(data: bytes) -> list[str]:
         raise _malformed(line, f"not UTF-8 (byte {error.start + 1})") from None
     if "\0" in text:
         raise _malformed(text.count("\n", 0, text.index("\0")), "it holds a NUL byte")
-    return text.replace("\r\n", "\n").split("\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # as Markdown has it
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[dict[str, _Said], int]:

@@ -294,7 +294,8 @@ def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str,
             continue
         value: Any = None
         if match[1] in _TYPES:
-            with suppress(MalformedError):
+            # A ValueError: YAML has line breaks of its own, and reads more than one entry.
+            with suppress(MalformedError, ValueError):
                 ((_, _, value),) = settings.read_setting_entries(f"value: {match[2]}".encode())
         entries.append((match[1], number, value))
     return entries

@@ -179,7 +179,7 @@ def plain_git_settings(config: bytes) -> dict[str, tuple[str, ...]] | None:
     A quote, a comment, a line that goes on, a value without its key: all that is left to git. What
     is read here costs no process.
     """
-    settings: dict[str, tuple[str, ...]] = {}
+    settings: dict[str, list[str]] = {}
     front = ""
     try:
         lines = config.decode("ascii").split("\n")
@@ -195,18 +195,17 @@ def plain_git_settings(config: bytes) -> dict[str, tuple[str, ...]] | None:
         setting = _PLAIN_SETTING.fullmatch(line)
         if setting is None or not front:
             return None
-        key = front + setting[1].lower()
-        settings[key] = (*settings.get(key, ()), setting[2])
-    return settings
+        settings.setdefault(front + setting[1].lower(), []).append(setting[2])
+    return {key: tuple(values) for key, values in settings.items()}
 
 
 def listed_git_settings(listed: bytes) -> dict[str, tuple[str, ...]]:
     """The settings in what ``git config --null --list`` prints."""
-    settings: dict[str, tuple[str, ...]] = {}
+    settings: dict[str, list[str]] = {}
     for line in os.fsdecode(listed).split("\0")[:-1]:
         key, _, value = line.partition("\n")
-        settings[key] = (*settings.get(key, ()), value)
-    return settings
+        settings.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in settings.items()}
 
 
 def read_git_shallow(place: RepositoryPath) -> bytes:

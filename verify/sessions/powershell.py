@@ -546,15 +546,13 @@ _PROPERTIES = fields("fullname name length count basename extension directory pa
 
 def _is_broken(root: Node) -> bool:
     """Whether the parser did not understand a part; that of a list needs no spaces, it does."""
-    todo = [root]
+    todo = [(root, "")]  # with the type of the parent: a node looks for it from the root on
     while todo:
-        node = todo.pop()
-        parent = node.parent
-        if node.is_error or (
-            node.is_missing and (parent is None or parent.type != "command_argument_sep")
-        ):
+        node, around = todo.pop()
+        if node.is_error or (node.is_missing and around != "command_argument_sep"):
             return True
-        todo += [child for child in node.children if child.has_error or child.is_missing]
+        broken = (child for child in node.children if child.has_error or child.is_missing)
+        todo += [(child, node.type) for child in broken]
     return False
 
 

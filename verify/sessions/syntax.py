@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORD = r"""(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")++(?=[ |;&]|\Z)"""
 _SEPARATOR = r"\|\||&&|;|\|"
 _NOWHERE = r"(?:(?<= )|^)\d?>(?:/dev/null|&[12])(?=[ |;]|\Z)"
-_TOKEN = re.compile(rf"(?s: *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR})|(.)))")
+_TOKEN = re.compile(rf"(?s: *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR})|(.+)))")
 _NAME = re.compile(r"[\w./~][\w./~+-]*|:")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _RESERVED = re.compile(
@@ -175,7 +175,7 @@ def is_misread(root: Node) -> bool:
     return root.has_error or any(node is None or node.child_count > 0 for node in between)
 
 
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 
 
 def without_braces(word: str) -> list[str]:

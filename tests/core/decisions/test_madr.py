@@ -255,3 +255,10 @@ def test_strange_bytes_are_refused_in_words(data: bytes) -> None:
     for parse in (parse_madr, parse_decision_page):
         with suppress(MalformedError):
             parse("0001-a.md", data)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_as_on_any_system(end: bytes) -> None:
+    """Found by torture: a carriage return alone ends a line of Markdown, and was a traceback."""
+    assert parse_madr("12_x.md", MADR_4.replace(b"\n", end)).title
+    assert len(parse_decision_page("DECISIONS.md", PAGE.replace(b"\n", end))) > 1

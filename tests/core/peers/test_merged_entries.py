@@ -16,6 +16,8 @@ from story import folder
 from tripod.bus import events as bus
 from tripod.decisions.writer import DecisionRequest, log
 from tripod.errors import RefusedError, TripodError
+from tripod.ledger import MalformedError
+from tripod.ledger.kinds.merged import read_kept
 from tripod.projections.chat.format import parse_line, split_chat_file
 from tripod.projections.decisions.format import parse_decision, split_decision_log
 from tripod.recovery.rebuild import rebuild
@@ -489,3 +491,9 @@ def test_who_redacts_what_a_peer_said_is_told_where_that_is_done(
     assert done.code == 1
     assert re.search(f"it is entry [0-9]+ of {ben.name}: it is redacted there", done.err)
     assert said(ann) == [(f"ben@{ben.name}", "his secret")]
+
+
+@pytest.mark.parametrize("header", [["x"], 7, {"text": ["x"]}, {"base64": 7}, {"sha256": "xy"}])
+def test_a_body_of_another_shape_is_refused_as_the_docstring_says(header: object) -> None:
+    with pytest.raises((MalformedError, LookupError, TypeError, ValueError)):
+        read_kept({"header": header, "origin": "x", "seq": 1}, lambda _: None)

@@ -227,3 +227,11 @@ def test_yaml_and_line_by_line_read_plain_lines_alike(lines: list[str]) -> None:
     *others, last = warnings
     assert tuple(others) == as_yaml[1]
     assert (last.line, last.key) == (len(lines) + 1, "")
+
+
+def test_a_line_break_of_yaml_alone_is_none_of_a_file_that_is_no_yaml() -> None:
+    """Found by torture: two entries in one line were a traceback of every command."""
+    data = "pythia-interval: 7\n]\ndedup-window: 5\u2028poll-interval: 9\n".encode()
+    settings, warnings = intake.parse_team_config(data)
+    assert (settings.pythia_interval, settings.dedup_window) == (7, 300)
+    assert [warning.line for warning in warnings] == [2, 3]

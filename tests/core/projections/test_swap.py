@@ -311,3 +311,10 @@ def test_a_torn_end_of_the_log_is_known_as_ours(story: Story) -> None:
     log = (story.root / "scribe/log.md").read_bytes()
     assert log.count(b"### D-") == 3
     whole(story)
+
+
+def test_a_name_whose_size_is_none_is_no_name_of_a_kept_file() -> None:
+    """Found by torture: Python reads no number of 5,000 digits."""
+    name = f".tripod-swap-{'a' * 16}-{'b' * 16}-%s-{'c' * 16}-3f-{'d' * 12}"
+    assert swap.parse(name % "12") is not None
+    assert swap.parse(name % ("9" * 5000)) is None

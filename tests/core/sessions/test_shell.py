@@ -260,3 +260,9 @@ def test_a_grammar_whose_library_lies_elsewhere_is_imported(
     monkeypatch.setattr(syntax, "PathFinder", SimpleNamespace(find_spec=lambda *_: None))
     assert syntax.parser_of("tree_sitter_bash") is not None
     assert syntax.parser_of("tree_sitter_no_such_grammar") is None
+
+
+def test_what_is_not_plain_is_passed_over_at_once() -> None:
+    """Found by torture: each of these took the square of its length, an hour and more."""
+    assert plain_commands("9" * 1_000_000 + "*") is None
+    assert syntax.without_braces("{" + "," * 1_000_000) == ["{" + "," * 1_000_000]

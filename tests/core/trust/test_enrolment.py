@@ -94,6 +94,11 @@ def test_a_request_is_signed_by_its_key_and_cosigned_by_who_may() -> None:
         ("no note", MalformedError, "note"),
         (sign_actor_change("example.com/other", 1, KEY, (ANN,)), MalformedError, "in the ledger"),
         (sign_actor_change(ORIGIN, 1, KEY, (ANN,), "why"), MalformedError, "no request"),
+        (
+            sign_actor_change(ORIGIN, 1, KEY, (ANN,)).replace("\n1\n", f"\n{'9' * 5000}\n", 1),
+            MalformedError,
+            "its number",
+        ),  # Python reads no number of so many digits
         (sign_actor_change(ORIGIN, 1, KEY, (LOG,)), NotVerifiedError, "no key that is trusted"),
     ],
 )

@@ -685,3 +685,10 @@ def test_plain_settings_are_read_as_git_reads_them(config: bytes, tmp_path: Path
 def test_settings_of_any_other_form_are_left_to_git(config: bytes) -> None:
     """No second reader of git's language decides what a quote or a comment means."""
     assert plain_git_settings(config) is None
+
+
+def test_a_key_with_many_values_costs_no_more_than_many_keys() -> None:
+    """Found by torture: with each value all that came before were copied, for an hour."""
+    many = 400_000
+    assert len(listed_git_settings(b"a.b\nc\0" * many)["a.b"]) == many
+    assert len((plain_git_settings(b"[a]\n" + b"\tb = c\n" * many) or {})["a.b"]) == many
