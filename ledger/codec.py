@@ -3,12 +3,11 @@
 To import orjson brings ``inspect``, ``dataclasses`` and ``uuid`` with it, which takes a short
 command longer than all its JSON. So the first small values of a process go through the scanner of
 the standard library. It takes only what both certainly treat alike; all else goes to orjson, which
-then gives its own value or its own error. A test holds both equal. After ``FEW`` values, and where
-orjson was imported in any case, ``loads``, ``dumps`` and ``dumps_sorted`` *are* orjson's: call
-them by the module (``codec.loads``), so that they are found anew.
+then gives its own value or its own error. A test holds both equal. After ``FEW`` values ``loads``,
+``dumps`` and ``dumps_sorted`` *are* orjson's: call them by the module (``codec.loads``), so that
+they are found anew.
 """
 
-import sys
 from collections.abc import Callable
 from json import JSONDecoder, JSONEncoder
 from typing import Any
@@ -25,7 +24,7 @@ _left = FEW
 
 
 def loads(data: bytes) -> Any:
-    """The value of a JSON text (a ValueError of orjson: it is none)."""
+    """The value of a JSON text (ValueError: it is no JSON)."""
     if _are_few():
         try:
             return read_small(data)
@@ -35,12 +34,12 @@ def loads(data: bytes) -> Any:
 
 
 def dumps(value: object) -> bytes:
-    """Compact JSON with the keys as they stand (TypeError: there is none within ±(2^53-1))."""
+    """Compact JSON, the keys as they stand (TypeError: a part has none within ±(2^53-1))."""
     return _written(value, "dumps")
 
 
 def dumps_sorted(value: object) -> bytes:
-    """Compact JSON with the keys in their order (TypeError: there is none within ±(2^53-1))."""
+    """Compact JSON, the keys in their order (TypeError: a part has none within ±(2^53-1))."""
     return _written(value, "dumps_sorted")
 
 
@@ -57,7 +56,7 @@ def _are_few() -> bool:
     """Whether this value still goes without orjson; the first that does not ends it for all."""
     global _left  # noqa: PLW0603 - one count for the process, and a lost one does no harm
     _left -= 1
-    if _left >= 0 and "orjson" not in sys.modules:
+    if _left >= 0:
         return True
     globals().update(_by_orjson())
     return False

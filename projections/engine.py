@@ -495,6 +495,24 @@ def file_renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, R
             yield path, partial(desired_file, source, path)
 
 
+def touched_files(entries: Iterable[Entry], source: Source) -> dict[str, None]:
+    """Paths that entries may have changed, in order: of an acknowledged event both places."""
+    paths: dict[str, None] = {}
+    for entry in seen_entries(entries, source.ledger.blob):
+        if entry.kind == "bus.acked-all":
+            for name in BUS.moved_by(source, entry.seq):
+                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
+        if entry.kind == REDACTED:
+            from tripod.projections.erasure import erasure_places
+
+            erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
+            paths.update((path, None) for path in erased if desired_file(source, path) is not None)
+        for projection in PROJECTIONS:
+            if entry.kind in projection.kinds:
+                paths.update(dict.fromkeys(projection.touched(entry)))
+    return paths
+
+
 def own_files(source: Source) -> Iterator[tuple[str, Render]]:
     """Every path that we alone write, with what renders it."""
     for projection in OWN:

@@ -52,7 +52,7 @@ def take_in(
 
     ``broken`` is called for a part of the intake that a damaged ledger makes fail, and the others
     go on (the verifier). Without it the error is raised: no ledger of ours causes it. ``more`` are
-    ``full``, ``files``, ``size``, ``pruned`` and ``restored`` of the ``ManifestReader``.
+    ``full``, ``shown``, ``pruned``, ``restored`` and ``remnants`` of the ``ManifestReader``.
     """
     found = FoundPieces()
     own = frozenset(path for path, _ in own_files(source))
@@ -88,7 +88,7 @@ def _take_counts(reader: ManifestReader) -> None:
         return
     with suppress(UnreadableError):
         data = reader.disk.read(COUNTS.path, COUNTS_FILE.limit) or b""
-        size = COUNTS.older(reader.source, data, min(reader.files, reader.size))
+        size = COUNTS.older(reader.source, data, min(reader.shown.files, reader.shown.size))
         if size is not None:
             reader.older(COUNTS.path, size)
 

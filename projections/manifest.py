@@ -312,6 +312,25 @@ class FoundPieces(pieces.Found):
         and no others."""
 
 
+class Shown(NamedTuple):
+    """How much of the ledger its files are known to show.
+
+    ``files`` counts the entries that they show. Where that is less than ``size``, a writer died
+    between its commit and its files: what they lack is not missing. ``noted`` is up to where that
+    was known before the host was started anew, else 0: a power cut took the rest, and no writer
+    died. Such a file shows an earlier state, and others may have added to that.
+    """
+
+    files: int = 2**62
+    size: int = 0
+    noted: int = 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are entries that the files are not known to show."""
+        return self.files < self.size
+
+
 class ManifestReader(NamedTuple):
     """What every part of the intake looks at, and where it puts what it finds."""
 
@@ -323,13 +342,7 @@ class ManifestReader(NamedTuple):
     manifest: Manifest
     full: bool = True
     """Look at evidence and unknown files, too, which daily commands pass over."""
-    files: int = 2**62
-    """How many of the ledger's entries the files are known to show. Where that is less than
-    ``size``, a writer died between its commit and its files: what they lack is not missing."""
-    size: int = 0
-    noted: int = 0
-    """Up to where that was known before the host was started anew: a power cut took the rest, and
-    no writer died. Such a file shows an earlier state, and others may have added to that."""
+    shown: Shown = Shown()
     pruned: frozenset[str] = frozenset()
     """The processed events whose files that writer should have deleted."""
     restored: frozenset[str] = frozenset()
@@ -387,7 +400,7 @@ class ManifestReader(NamedTuple):
 
     def unwritten(self, seq: int) -> bool:
         """Whether the files are not known to show the entry ``seq`` yet."""
-        return self.files < self.size and seq >= self.files
+        return self.shown.is_behind and seq >= self.shown.files
 
     def unchanged(self, path: str, stat: DiskStat) -> bool:
         """Whether the stat alone settles that nothing changed."""
@@ -447,8 +460,8 @@ class ManifestReader(NamedTuple):
 
     def erased_since(self, place: str, kinds: Sequence[str]) -> list[int]:
         """Entries that were erased, and of which the file at ``place`` may still show the text."""
-        if self.files >= self.size:
+        if not self.shown.is_behind:
             return []
         sql = "SELECT seq, kind FROM redactions WHERE place = ? AND entry >= ?"
-        rows = self.source.db.execute(sql, (place, self.files))
+        rows = self.source.db.execute(sql, (place, self.shown.files))
         return [seq for seq, kind in rows if kind in kinds]

@@ -20,13 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 
-from tripod.ledger import REDACTED, Entry
 from tripod.projections import layout
-from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.format import split_chat_file
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.disk import Disk, UnreadableError
-from tripod.projections.engine import PROJECTIONS, desired_file, past_file, seen_entries
+from tripod.projections.engine import desired_file, past_file, touched_files
 from tripod.projections.pieces import Remnant
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
@@ -41,24 +39,6 @@ _WENT = (
     "SELECT gone FROM lines WHERE channel = ?1 AND gone >= ?2"
     " UNION SELECT seq FROM archives WHERE channel = ?1 AND seq >= ?2 ORDER BY 1 DESC LIMIT ?3"
 )
-
-
-def touched_files(entries: Iterable[Entry], source: Source) -> dict[str, None]:
-    """Paths that entries may have changed, in order: of an acknowledged event both places."""
-    paths: dict[str, None] = {}
-    for entry in seen_entries(entries, source.ledger.blob):
-        if entry.kind == "bus.acked-all":
-            for name in BUS.moved_by(source, entry.seq):
-                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
-        if entry.kind == REDACTED:
-            from tripod.projections.erasure import erasure_places
-
-            erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
-            paths.update((path, None) for path in erased if desired_file(source, path) is not None)
-        for projection in PROJECTIONS:
-            if entry.kind in projection.kinds:
-                paths.update(dict.fromkeys(projection.touched(entry)))
-    return paths
 
 
 def find_remnants(source: Source, disk: Disk, synced: int) -> dict[str, Remnant]:

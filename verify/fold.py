@@ -24,6 +24,7 @@ from tripod.ledger.store import Cursors
 from tripod.projections.bus.intake import is_event_deletion
 from tripod.projections.intake import take_in
 from tripod.projections.layout import CONFIG
+from tripod.projections.manifest import Shown
 from tripod.projections.pieces import Remnant
 from tripod.projections.projection import Source
 from tripod.projections.remnants import find_remnants
@@ -243,11 +244,9 @@ def _add_files(
         disk,
         known | queues,
         full=True,
-        files=cursors.files,
-        size=folded.size,
+        shown=Shown(cursors.files, folded.size, cursors.noted if cursors.anew else 0),
         restored=_restored(folded, cursors.files),
         remnants=folded.remnants,
-        noted=cursors.noted if cursors.anew else 0,
         broken=broken,
     )
     # What was added to a chat is compared once it is folded.

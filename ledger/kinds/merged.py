@@ -232,7 +232,7 @@ def _is_text(data: Mapping[str, Any]) -> bool:
 
 def _bytes(content: Content, blob: BlobReader) -> bytes:
     if "text" in content:
-        return str.encode(content["text"])  # a TypeError where it is none
+        return str.encode(content["text"])  # a TypeError where it is no text
     if "base64" in content:
         return b64decode(content["base64"])
     found = blob(bytes.fromhex(content["sha256"]))

@@ -42,9 +42,9 @@ DONE = f"{EVENTS}/{PROCESSED}"
 def take_events(reader: ManifestReader) -> None:
     """Compare the two folders of each queue with the table of events."""
     unmoved = set()  # their entries' writer died before it wrote their files
-    if reader.files < reader.size:
+    if reader.shown.is_behind:
         sql = "SELECT name FROM events WHERE seq >= ?1 OR acked >= ?1"
-        unmoved = {name for (name,) in reader.source.db.execute(sql, (reader.files,))}
+        unmoved = {name for (name,) in reader.source.db.execute(sql, (reader.shown.files,))}
     for queue in reader.disk.places.queues():
         _take_queue(reader, queue, {n for n in unmoved if n[: n.rfind("/") + 1] == queue})
 
@@ -194,7 +194,7 @@ def _new_files(reader: ManifestReader, folder: str, queue: str, where: str) -> t
     (``Spill.in_order``).
     """
     new = Spill()
-    stat = None if reader.full or reader.files < reader.size else reader.disk.stat(folder)
+    stat = None if reader.full or reader.shown.is_behind else reader.disk.stat(folder)
     if stat is not None and reader.unchanged(folder, stat):
         return new, True
     if next(_known(reader, queue, where, "count(*)")) == (0,):
@@ -310,7 +310,7 @@ def _is_meant(reader: ManifestReader, queue: str) -> bool:
     newest = reader.source.db.execute("SELECT seq, id FROM counted").fetchone()
     if shown is None or newest is None:
         return False
-    return shown == newest or bool(newest[0] >= min(reader.files, reader.size))
+    return shown == newest or bool(newest[0] >= min(reader.shown.files, reader.shown.size))
 
 
 def _fresh(reader: ManifestReader, path: str) -> bytes | None:

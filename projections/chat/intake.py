@@ -234,21 +234,25 @@ class ChannelIntake:
         older file begins as well, and what stood after would look new: the state that explains most
         of the file holds.
         """
-        reader, since = self.reader, (self.channel, self.reader.files)
+        reader, since = self.reader, (self.channel, self.reader.shown.files)
         db = reader.source.db
         states: Any = (FOREVER,)
         went = False
-        if reader.files < reader.size:
+        if reader.shown.is_behind:
             went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
             rows = db.execute(f"{_CAME} UNION {_WENT} ORDER BY 1 DESC LIMIT {MOST_STATES}", since)
-            likely = (reader.files, FOREVER) if went else (FOREVER, reader.files)
+            likely = (reader.shown.files, FOREVER) if went else (FOREVER, reader.shown.files)
             states = (*likely, *(before for (before,) in rows.fetchall()))
         seqs = reader.erased_since(self.path, ("chat.sent", "chat.unreadable"))
         erased = {render_chat_line(reader.source, body) for body in reader.source.each_body(seqs)}
         found: tuple[bytes, int] | None = None
         for before in states:
             held = _begins(body, self.held(before), erased)
-            if held is not None and before < reader.noted and self._is_edit(body, held, before):
+            if (
+                held is not None
+                and before < reader.shown.noted
+                and self._is_edit(body, held, before)
+            ):
                 continue
             if held is not None and (found is None or len(held) > len(found[0])):
                 found = held, before
@@ -260,7 +264,7 @@ class ChannelIntake:
         """Whether what stands behind an earlier state is no addition to it.
 
         It has lines of the ledger that came later, or another text for one: who said it and when
-        tell that, and where they cannot be read, nothing tells that it is none.
+        tell that, and where they cannot be read, it counts as one.
         """
         sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
         bodies = self.reader.source.each_body_of(sql, self.channel, before)
@@ -362,7 +366,7 @@ class ChannelIntake:
         if self.is_ours and chat_format.format_header(ours, size) == file.header_raw:
             return
         if not grew:
-            if self.reader.files < self.reader.size:
+            if self.reader.shown.is_behind:
                 return  # ours is to be written yet
             rendered = CHAT.header(self.reader.source, self.channel, size)
             if rendered == file.header_raw:
@@ -440,7 +444,7 @@ def _take_channel(reader: ManifestReader, name: str, stems: list[str], *, is_new
             reader.older(path, size)
             return
     if state is None:
-        if reader.files < reader.size:
+        if reader.shown.is_behind:
             _keep_twice_split(channel, archives)
         elif not archives and _moved_away(channel):
             _begin_anew(channel)
@@ -486,7 +490,7 @@ def _moved_away(channel: ChannelIntake) -> bool:
     perhaps more after them. A file without some of them is no such archive: then the chat was cut.
     """
     reader = channel.reader
-    if reader.files < reader.size:
+    if reader.shown.is_behind:
         return False
     held = channel.held()
     folder, _, name = channel.path.removesuffix(".chat").rpartition("/")
@@ -533,7 +537,7 @@ def _keep_twice_split(channel: ChannelIntake, archives: list[ArchiveIntake]) -> 
         " AND l.number >= a.first AND l.number < a.stop"
         " WHERE a.channel = ? AND a.seq >= ? AND l.gone IS NULL"
     )
-    ours = reader.source.db.execute(sql, (channel.channel, reader.files)).fetchone()[0]
+    ours = reader.source.db.execute(sql, (channel.channel, reader.shown.files)).fetchone()[0]
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)

@@ -201,12 +201,12 @@ def _take_behind(taker: DecisionLogIntake, data: bytes) -> None:
     if data.startswith(header) and data.startswith(held, len(header)):
         taker.add(data[len(header) + len(held) :])
         return
-    if reader.files < reader.size:
-        shorter = header + LOG.pieces(reader.source, log, before=reader.files)
+    if reader.shown.is_behind:
+        shorter = header + LOG.pieces(reader.source, log, before=reader.shown.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
             late = held[len(shorter) - len(header) :]
             added = _foreign(data[len(shorter) :], late)
-            if not reader.noted or _is_addition(added, data, late):
+            if not reader.shown.noted or _is_addition(added, data, late):
                 taker.add(added)
                 return
         # The file may still show decisions that were erased.

@@ -106,7 +106,7 @@ def take_others_workers(reader: ManifestReader) -> None:
     rows = reader.source.db.execute(
         "SELECT path FROM files WHERE class IN ('worker', 'seen')"
         f" UNION SELECT '{FOLDER}/' || name || '.md' FROM workers WHERE changed < ? ORDER BY 1",
-        (reader.files,),
+        (reader.shown.files,),
     )
     for (path,) in rows.fetchall():
         if not reader.disk.is_file(path):
@@ -150,7 +150,7 @@ def _take_worker(reader: ManifestReader, path: str) -> None:
             return
         # A worker sets its State line in place, and appends to its log or writes over the
         # placeholder there. Where a writer died, the file may show an earlier state.
-        is_late = reader.files < reader.size
+        is_late = reader.shown.is_behind
         lines = _STATUS_LINES if is_late else _STATE_LINE
         before = lines.sub(b"", held.data).rstrip(b"\n")
         after = lines.sub(b"", data)

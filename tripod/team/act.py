@@ -36,10 +36,10 @@ from tripod.projections.engine import (
     fold_into,
     seen_entries,
     source_of,
+    touched_files,
 )
 from tripod.projections.pieces import OLDER_STATE, UNMERGED_CURE, merge_marker_in_piece, name_pieces
 from tripod.projections.projection import Source
-from tripod.projections.remnants import touched_files
 from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:

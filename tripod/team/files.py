@@ -42,7 +42,7 @@ from tripod.projections import (
 )
 from tripod.projections.bus.format import event_name_us
 from tripod.projections.decisions.format import parse_decision_archive_name
-from tripod.projections.remnants import touched_files
+from tripod.projections.engine import touched_files
 from tripod.team.act import READ_LIMIT, ActContext, ActFileState, digest_of
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new

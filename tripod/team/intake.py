@@ -312,12 +312,10 @@ def _look_at_files(
         disk,
         known,
         full=full,
-        files=files,
-        size=size,
+        shown=manifest.Shown(files, size, cursors.noted if cursors.anew else 0),
         pruned=pruned,
         restored=restored,
         remnants=remnants,
-        noted=cursors.noted if cursors.anew else 0,
     )
     found, pause = look(), _PAUSE_S
     for _ in range(1, LOOKS):

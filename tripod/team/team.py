@@ -335,9 +335,13 @@ class Team(ActContext):
         for remark in self.files.remarks(full=act.look.full):
             act.warn(remark)
         if seals and self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
-            from tripod.trust.schedule import seal_if_due
+            from tripod.trust.schedule import seal_due
 
-            seal_if_due(self, act.entries)
+            due = seal_due(self, act.entries)
+            if due is not None:
+                from tripod.trust.seal import seal_after_act
+
+                seal_after_act(self, *due, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
             from tripod.trust.export import redact_exports
 

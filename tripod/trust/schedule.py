@@ -22,22 +22,21 @@ EVERY = 256  # entries since the last seal
 LATEST_S = 600  # seconds since the last seal
 
 
-def seal_if_due(team: ActContext, entries: ActEntries) -> None:
-    """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
+def seal_due(team: ActContext, entries: ActEntries) -> tuple[str, SealReason] | None:
+    """The key by which an act (``entries`` are its own) is to be sealed, and why; None: it is not.
+
+    It is not, either, where that key is not on this host.
+    """
     vkey = sealing_key(team.store)
-    reason = None if vkey is None else reason_to_seal(team.store, vkey, entries)
-    if vkey is not None and reason is None and _is_record_unsealed(team.root):
-        reason = "policy" if has_key_here(vkey) else None
-    if vkey is not None and reason is not None:
-        from tripod.trust.seal import seal_after_act
-
-        seal_after_act(team, vkey, reason, entries)
-
-
-def reason_to_seal(ledger: LedgerReader, vkey: str, entries: ActEntries) -> SealReason | None:
-    """Why a seal by the key in force is due after an act; None: it is not, or cannot be made."""
-    if not has_key_here(vkey):
+    if vkey is None or not has_key_here(vkey):
         return None
+    reason = _reason(team.store, entries)
+    if reason is None and _is_record_unsealed(team.root):
+        reason = "policy"
+    return None if reason is None else (vkey, reason)
+
+
+def _reason(ledger: LedgerReader, entries: ActEntries) -> SealReason | None:
     size = ledger.size
     last = ledger.tables.execute(TRUST.newest_seal).fetchone()
     if last is not None and size == last[0] + 1:
