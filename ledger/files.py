@@ -21,6 +21,7 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -99,6 +100,16 @@ def read_boot_id() -> str:
     While it stays the same, all that was written is to be read, synced or not.
     """
     return _boot_id(BOOT_ID)
+
+
+def read_boot_time() -> int:
+    """When this host was started, in nanoseconds since 1970 by its clock as it is now.
+
+    0 where the system does not tell.
+    """
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0
+    return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 @cache

@@ -21,6 +21,7 @@ STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""
 NAMED = 3
 CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
+DOUBTFUL = "after a start of the host it was gone or cut, and it or its folder was changed since"
 
 
 class Piece(NamedTuple):
@@ -47,12 +48,14 @@ class Conflict(NamedTuple):
 class Remnant(NamedTuple):
     """A file that a power cut left: the digest of its bytes, and what it would hold without it.
 
-    The digest is '' where no file is there. ``alone``: nothing of others is in it.
+    The digest is '' where no file is there. ``alone``: nothing of others is in it. ``doubtful``: it
+    may be somebody's edit or deletion (``tripod.projections.remnants``).
     """
 
     digest: str
     whole: bytes
     alone: bool
+    doubtful: bool = False
 
 
 class Found:

@@ -10,6 +10,11 @@ So such a file is held against what the ledger gave for it since then. Where all
 the zeros stand there as they stood in one of those states, it is a *remnant*: nobody edited it, and
 it is written again. What others added behind such a state is taken in. Any other change is judged
 as at all times.
+
+A cut is before the start of the host. So a remnant is *doubtful* where the file was written after
+the start and holds nothing of others, or is gone and its folder was changed after the start:
+somebody may have done that. It is written again all the same, since a file that the cut took must
+not be taken for a deletion; but that is recorded, and the verifier calls it a failure until then.
 """
 
 from __future__ import annotations
@@ -19,7 +24,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from time import time_ns
 
+from tripod.ledger import files
+from tripod.ledger.store import Cursors
 from tripod.projections import layout
 from tripod.projections.chat.format import split_chat_file
 from tripod.projections.chat.tables import CHAT
@@ -41,9 +49,17 @@ _WENT = (
 )
 
 
-def find_remnants(source: Source, disk: Disk, synced: int) -> dict[str, Remnant]:
-    """What a power cut left of the files that the entries from ``synced`` on touched."""
-    found = {}
+def find_remnants(source: Source, disk: Disk, cursors: Cursors) -> dict[str, Remnant]:
+    """What a power cut left of the files that the entries since ``cursors.synced`` touched."""
+    found, synced = {}, cursors.synced
+    written = touched_files(source.ledger.read(synced, cursors.noted), source)
+    start, now = files.read_boot_time(), time_ns()
+
+    def is_new(path: str) -> bool:
+        """Whether a file or folder was written in this start; a time to come tells nothing."""
+        stat = disk.stat(path)
+        return stat is not None and start <= stat.mtime_ns <= now
+
     for path in touched_files(source.ledger.read(synced), source):
         want = desired_file(source, path)
         if want is None:
@@ -53,10 +69,16 @@ def find_remnants(source: Source, disk: Disk, synced: int) -> dict[str, Remnant]
         except UnreadableError:
             continue
         if have is None and not disk.stands(path):
-            found[path] = Remnant("", want.data, alone=True)
+            folder = path.rpartition("/")[0]
+            done = path.replace(f"{layout.EVENT.folder}/", f"{layout.DONE.folder}/", 1)
+            if layout.layout_class_of(path) is layout.EVENT and disk.stands(done):
+                continue  # others acknowledged it
+            doubtful = path in written and (is_new(folder) or disk.stat(folder) is None)
+            found[path] = Remnant("", want.data, alone=True, doubtful=doubtful)
         elif have is not None and have != want.data:
             remnant = remnant_of(source, path, have, want.data, synced)
-            found |= {} if remnant is None else {path: remnant}
+            if remnant is not None:
+                found[path] = remnant._replace(doubtful=remnant.alone and is_new(path))
     return found
 
 

@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -86,11 +87,13 @@ def _check(
     team = folder / TEAM
     _look_untouched(team)
     use_home_of(team)
-    boot = files.BOOT_ID
+    boot, read_boot_time = files.BOOT_ID, files.read_boot_time
     if anew:
         started = folder / "boot"
         started.write_text(f"{os.urandom(16).hex()}\n")
         files.BOOT_ID = str(started)
+        now = time.time_ns()
+        files.read_boot_time = lambda: now
     try:
         held = entry_ids(team)
         judged = _judged(team, known) if anew else ""
@@ -104,7 +107,7 @@ def _check(
             return Result(f"invented: {invented}", wrong=True)
         return _sealed(team) or came
     finally:
-        files.BOOT_ID = boot
+        files.BOOT_ID, files.read_boot_time = boot, read_boot_time
         shutil.rmtree(folder)
 
 

@@ -30,7 +30,6 @@ from tripod.projections import (
     BLOCKED,
     BUS,
     CHAT,
-    CHECKPOINT_GONE,
     COUNTS,
     KEPT,
     OLDER_STATE,
@@ -50,6 +49,7 @@ from tripod.projections import (
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
 from tripod.projections.disk import STAGED
+from tripod.projections.pieces import DOUBTFUL
 from tripod.projections.remnants import find_remnants, remnant_of
 from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
@@ -74,6 +74,8 @@ _ROLLED_BACK = (
     "rebuild --take-in REASON` takes in what the files show and no entry holds, as others wrote it "
     "(without that, `tripod rebuild` names it, and writes nothing)"
 )
+_CHECKPOINT = "-pythia-checkpoint-"
+"""In the name of an event that only an assessment answers."""
 _JUST_NS = 1_000_000_000
 _WRITTEN = ("edited", "unreadable")
 
@@ -85,7 +87,7 @@ def take_in(act: Act) -> None:
     cursors = act.transaction.cursors()
     if cursors.may_be_cut:
         known = manifest.forget_stats(known)
-        remnants = act.look.remnants = find_remnants(act.source, act.disk, cursors.synced)
+        remnants = act.look.remnants = find_remnants(act.source, act.disk, cursors)
         _tell_remnants(act, remnants)
     found = _look_at_files(
         act.transaction, act.source, act.disk, known, full=act.look.full, remnants=act.look.remnants
@@ -101,7 +103,7 @@ def take_in(act: Act) -> None:
         else:
             is_fresh = True
     shown = cursors.files
-    gone: dict[str, str] = {}
+    gone = {path: DOUBTFUL for path, remnant in act.look.remnants.items() if remnant.doubtful}
     if not act.disk.is_file(COUNTS.path):
         act.rewrite.add(COUNTS.path)
         if shown and not act.look.emptied and not act.disk.stands(COUNTS.path):
@@ -132,9 +134,16 @@ def take_in(act: Act) -> None:
 
 def _tell_remnants(act: Act, remnants: Mapping[str, Remnant]) -> None:
     """Say which files a power cut left in part; they are written again with what entries hold."""
-    parts = [path for path, remnant in remnants.items() if remnant.digest]
-    for path in parts:
-        act.writer.account(path, remnants[path].digest)
+    parts, doubtful = [], []
+    for path, remnant in remnants.items():
+        if remnant.digest:
+            act.writer.account(path, remnant.digest)
+        if remnant.doubtful:
+            doubtful.append(path)
+        elif remnant.digest:
+            parts.append(path)
+    if doubtful:
+        act.warn(f"{name_pieces(doubtful)}: {DOUBTFUL}; a power cut, or somebody; written again")
     if parts:
         count = "1 file is" if len(parts) == 1 else f"{len(parts)} files are"
         act.warn(
@@ -347,7 +356,7 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
         is_many = len(paths) > FEW
         if is_many:
             told[folder] = f"{len(paths)} files were gone: {_first_names(paths)}"
-        told |= {p: gone[p] for p in paths if not is_many or gone[p] == CHECKPOINT_GONE}
+        told |= {p: gone[p] for p in paths if not is_many or _CHECKPOINT in p}
     displaced = act.transaction.raw(shown, kinds=("file.displaced",))
     before = {entry.stream for entry in displaced}
     act.append(
@@ -396,7 +405,7 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
         noted, remnants = known.whole(), {}
         if cursors.may_be_cut:
             noted = manifest.forget_stats(noted)
-            remnants = find_remnants(source, disk, cursors.synced)
+            remnants = find_remnants(source, disk, cursors)
         found = _look_at_files(ledger, source, disk, noted, full=False, remnants=remnants)
         kinds = Counter(
             piece.draft.kind

@@ -33,8 +33,9 @@ is a failure.
 ``3 files are as a power cut leaves what was not synced: chat/live.chat, ...`` names files of the
 newest entries that are missing, or lack a part, after the host was started anew. Acts do not wait
 for the disk to have these files. It is a warning: nothing of others is in them but what the ledger
-holds, and the next command writes them. An edit of such a file that leaves the beginning of it
-looks the same.
+holds, and the next command writes them. Where such a file, or the folder from which one is gone,
+was changed after that start, somebody may have done it: then it is a failure, and the command that
+writes it records that.
 
 ``unmerged: line 4 is a conflict marker of a merge that is not finished`` names a file that no
 command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
@@ -136,7 +137,7 @@ def judge(evidence: Evidence) -> Outcome:
         seen["events deleted by others"] = deleted
     if evidence.root is not None:
         seen["files"] = _files(evidence, found)
-        found.extend(_cut(list(evidence.team.remnants)))
+        found.extend(_cut(sorted(_by_a_cut(evidence))))
         found.extend(_strangers(evidence))
         seen["not taken in yet"] = len(evidence.team.drafts)
         seen |= _left(evidence)
@@ -165,11 +166,11 @@ def _files(evidence: Evidence, found: Findings) -> int:
     for part, why in evidence.team.unread:
         message = f"{part} could not be compared: {why}"
         found.add(Finding(NAME, message, part, help="see the ledger's checks", fault=None))
-    files = 0
+    files, cut = 0, _by_a_cut(evidence)
     for path, want, have, problem in evidence.projected():
         files += 1
         conflict = conflicts.pop(path, None)
-        if problem is None or path in older or path in evidence.team.remnants:
+        if problem is None or path in older or path in cut:
             continue
         if conflict is not None and path.startswith(f"{LOG.folder}/"):
             continue
@@ -216,6 +217,11 @@ def _files(evidence: Evidence, found: Findings) -> int:
         fault = fault_of_file(evidence, path)
         found.add(Finding(NAME, message, path, (), help_, "warning", fault=fault))
     return files
+
+
+def _by_a_cut(evidence: Evidence) -> set[str]:
+    """The files that a power cut left so, and that nobody can have changed since."""
+    return {path for path, one in evidence.team.remnants.items() if not one.doubtful}
 
 
 def _cut(paths: list[str]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -28,13 +29,17 @@ LOG = "scribe/log.md"
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Start the host anew, under a name; '': it does not name its starts."""
+    """Start the host anew a second ago, under a name; '': it does not name its starts."""
 
     def begin(name: str) -> None:
         file = tmp_path / f"boot-{name}"
         if name:
             file.write_text(f"{name}\n")
         monkeypatch.setattr(files, "BOOT_ID", str(file))
+        started = time.time_ns() - 10**9
+        for path in tmp_path.rglob("*"):  # what is there by now is older than the start
+            os.utime(path, ns=(started - 1, started - 1))
+        monkeypatch.setattr(files, "read_boot_time", lambda: started)
 
     begin("one")
     return begin
@@ -147,6 +152,68 @@ def test_what_a_cut_left_is_written_again(
     assert failures(root) == []
     size, shown, synced = cursors(root)
     assert size == shown == synced
+
+
+def warnings(root: Path) -> list[str]:
+    """What a verifier warns of."""
+    with collect(str(root)) as evidence:
+        report = run(evidence)
+    every = (finding for one in report.outcomes for finding in one.findings)
+    return [finding.message for finding in every if finding.severity == "warning"]
+
+
+def test_what_is_gone_from_a_folder_that_was_changed_since_the_start_is_recorded(
+    root: Path, start: Callable[[str], None]
+) -> None:
+    with Team(root) as team:
+        event = publish(team, "ann", "pythia-checkpoint", "high", "text")
+        others = [publish(team, "ann", "note", "low", str(n)) for n in range(12)]
+    start("two")
+    for name in (event, *others):
+        (root / "events" / name).unlink()
+    assert any("missing" in text for text in failures(root))
+    with Team(root) as team:
+        team.refresh()
+        assert any(event in text and "gone" in text for text in team.warnings)
+    assert (root / "events" / event).is_file()
+    assert failures(root) == []
+    assert any(event in text and "written anew" in text for text in warnings(root))
+    told = len(kinds(root))
+    with Team(root) as team:
+        team.refresh()
+    assert len(kinds(root)) == told
+
+
+def test_what_was_cut_after_the_start_is_an_edit(root: Path, start: Callable[[str], None]) -> None:
+    with Team(root) as team:
+        send(team, "live", "ann", "the second")
+        decide(team, "Keep one")
+    start("two")
+    for path in (CHAT, LOG):
+        data = (root / path).read_bytes()
+        (root / path).write_bytes(data[:-10])
+    found = failures(root)
+    assert len(found) >= 2
+    with Team(root) as team:
+        team.refresh()
+        assert any(CHAT in text and LOG in text for text in team.warnings)
+    assert failures(root) == []
+    found = warnings(root)
+    assert all(any(f"{path} was written anew" in one for one in found) for path in (CHAT, LOG))
+
+
+def test_an_event_that_others_acknowledged_after_the_start_is_no_power_cut(
+    root: Path, start: Callable[[str], None]
+) -> None:
+    with Team(root) as team:
+        event = publish(team, "ann", "note", "low", "text")
+    start("two")
+    (root / "events" / event).rename(root / "events/processed" / event)
+    assert failures(root) == warnings(root) == []
+    with Team(root) as team:
+        team.refresh()
+    assert kinds(root)[-1] == "bus.acked"
+    assert failures(root) == warnings(root) == []
 
 
 def test_in_the_same_start_it_is_an_edit(root: Path) -> None:
