@@ -96,7 +96,7 @@ def _check(
         files.read_boot_time = lambda: now
     try:
         held = entry_ids(team)
-        judged = _judged(team, known) if anew else ""
+        judged = _judged(team, known) if anew and known.size else ""
         came = recovered(team, known)
         if came.wrong:
             return came
