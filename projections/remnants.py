@@ -73,7 +73,8 @@ def find_remnants(source: Source, disk: Disk, cursors: Cursors) -> dict[str, Rem
             done = path.replace(f"{layout.EVENT.folder}/", f"{layout.DONE.folder}/", 1)
             if layout.layout_class_of(path) is layout.EVENT and disk.stands(done):
                 continue  # others acknowledged it
-            doubtful = path in written and (is_new(folder) or disk.stat(folder) is None)
+            is_changed = is_new(folder) if disk.stat(folder) else not disk.places.missing()
+            doubtful = path in written and is_changed
             found[path] = Remnant("", want.data, alone=True, doubtful=doubtful)
         elif have is not None and have != want.data:
             remnant = remnant_of(source, path, have, want.data, synced)

@@ -18,7 +18,7 @@ from tripod.ledger import files
 from tripod.projections.disk import Disk
 from tripod.projections.remnants import over_state
 from tripod.team import team as team_module
-from tripod.team.adoption import init, sync
+from tripod.team.adoption import add_place, init, sync
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -214,6 +214,21 @@ def test_an_event_that_others_acknowledged_after_the_start_is_no_power_cut(
         team.refresh()
     assert kinds(root)[-1] == "bus.acked"
     assert failures(root) == warnings(root) == []
+
+
+def test_files_in_an_added_folder_that_is_not_mounted_are_not_called_gone(
+    root: Path, start: Callable[[str], None]
+) -> None:
+    talk = root.parent / "talk"
+    talk.mkdir()
+    with Team(root) as team:
+        add_place(team, "chat", str(talk))
+        create(team, "talk/two")
+    start("two")
+    talk.rename(root.parent / "away")
+    with Team(root) as team:
+        team.refresh()
+    assert "file.displaced" not in kinds(root)
 
 
 def test_in_the_same_start_it_is_an_edit(root: Path) -> None:
