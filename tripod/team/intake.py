@@ -69,8 +69,9 @@ PENDING = "pending, and left as it is"
 """How the sentence of ``name_pending`` begins."""
 _PAUSE_S = 0.01  # before the second look; twice as long before each one after it
 _ROLLED_BACK = (
-    "a backup was restored, or the database swapped; nothing was recorded. `tripod restore` puts "
-    "the newer one back, from this replica's record or a backup; to go on from this one, `tripod "
+    "a backup was restored, or the database swapped; nothing was recorded. A copy of ledger.db "
+    "alone lacks what ledger.db-wal holds: copy both. `tripod restore` puts the newer one back, "
+    "from this replica's record or a backup; to go on from this one, `tripod "
     "rebuild --take-in REASON` takes in what the files show and no entry holds, as others wrote it "
     "(without that, `tripod rebuild` names it, and writes nothing)"
 )

@@ -93,7 +93,8 @@ REQUIRED = False
 NEEDS = (TABLES,)
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 AHEAD = (
-    "a backup was restored, or the database swapped: `tripod restore` puts the newer one back, "
+    "a backup was restored, or the database swapped, or ledger.db was copied without the "
+    "ledger.db-wal beside it (copy both): `tripod restore` puts the newer one back, "
     "from this replica's record or a backup; or go on from this one with `tripod rebuild`"
 )
 REFOLD = "the next command that acts folds them anew; until then they are not compared"
