@@ -112,6 +112,11 @@ def read_boot_time() -> int:
     return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
+def is_of_this_start(ns: int) -> bool:
+    """Whether a time is since the host was started; one to come tells nothing."""
+    return read_boot_time() <= ns <= time.time_ns()
+
+
 @cache
 def _boot_id(path: str) -> str:
     try:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
 from tripod.ledger.files import (
     hold_posix_file_lock,
+    is_of_this_start,
     name_file,
     open_plain_stat,
     sync_disks,
@@ -223,6 +224,11 @@ class Disk:
             return None
         known = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
         return disk_stat(found) if known else None
+
+    def is_of_this_start(self, path: str) -> bool:
+        """Whether a file or folder was changed since the host was started, by its time."""
+        found = self.stat(path)
+        return found is not None and is_of_this_start(found.mtime_ns)
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""

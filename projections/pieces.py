@@ -21,7 +21,6 @@ STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""
 NAMED = 3
 CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
-DOUBTFUL = "after a start of the host it was gone or cut, and it or its folder was changed since"
 
 
 class Piece(NamedTuple):

@@ -24,10 +24,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from time import time_ns
 
-from tripod.ledger import files
-from tripod.ledger.store import Cursors
 from tripod.projections import layout
 from tripod.projections.chat.format import split_chat_file
 from tripod.projections.chat.tables import CHAT
@@ -38,6 +35,7 @@ from tripod.projections.projection import Source
 from tripod.projections.team.tables import COUNTS
 from tripod.projections.workers.tables import worker_of_path
 
+DOUBTFUL = "after a start of the host it was gone or cut, and it or its folder was changed since"
 _LIMIT = 2**30
 _MOST_STATES = 50
 _ZEROS = re.compile(rb"\0+")
@@ -49,17 +47,13 @@ _WENT = (
 )
 
 
-def find_remnants(source: Source, disk: Disk, cursors: Cursors) -> dict[str, Remnant]:
-    """What a power cut left of the files that the entries since ``cursors.synced`` touched."""
-    found, synced = {}, cursors.synced
-    written = touched_files(source.ledger.read(synced, cursors.noted), source)
-    start, now = files.read_boot_time(), time_ns()
+def find_remnants(source: Source, disk: Disk, synced: int, noted: int) -> dict[str, Remnant]:
+    """What a power cut left of the files that the entries from ``synced`` on touched.
 
-    def is_new(path: str) -> bool:
-        """Whether a file or folder was written in this start; a time to come tells nothing."""
-        stat = disk.stat(path)
-        return stat is not None and start <= stat.mtime_ns <= now
-
+    Those of the entries before ``noted`` had been written.
+    """
+    found = {}
+    written = touched_files(source.ledger.read(synced, noted), source)
     for path in touched_files(source.ledger.read(synced), source):
         want = desired_file(source, path)
         if want is None:
@@ -73,13 +67,17 @@ def find_remnants(source: Source, disk: Disk, cursors: Cursors) -> dict[str, Rem
             done = path.replace(f"{layout.EVENT.folder}/", f"{layout.DONE.folder}/", 1)
             if layout.layout_class_of(path) is layout.EVENT and disk.stands(done):
                 continue  # others acknowledged it
-            is_changed = is_new(folder) if disk.stat(folder) else not disk.places.missing()
+            is_changed = (
+                disk.is_of_this_start(folder) if disk.stat(folder) else not disk.places.missing()
+            )
             doubtful = path in written and is_changed
             found[path] = Remnant("", want.data, alone=True, doubtful=doubtful)
         elif have is not None and have != want.data:
             remnant = remnant_of(source, path, have, want.data, synced)
             if remnant is not None:
-                found[path] = remnant._replace(doubtful=remnant.alone and is_new(path))
+                found[path] = remnant._replace(
+                    doubtful=remnant.alone and disk.is_of_this_start(path)
+                )
     return found
 
 

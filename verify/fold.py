@@ -276,7 +276,7 @@ def _remnants(source: Source, disk: projections.Disk, cursors: Cursors) -> dict[
     """What a power cut left of files; of a damaged ledger none is known."""
     with suppress(*RENDER_ERRORS, OSError):
         if cursors.may_be_cut:
-            return find_remnants(source, disk, cursors)
+            return find_remnants(source, disk, cursors.synced, cursors.noted)
     return {}
 
 

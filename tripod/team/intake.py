@@ -49,8 +49,7 @@ from tripod.projections import (
 from tripod.projections.chat.format import format_chat_cursors, parse_chat_cursors
 from tripod.projections.chat.tables import chat_position_index
 from tripod.projections.disk import STAGED
-from tripod.projections.pieces import DOUBTFUL
-from tripod.projections.remnants import find_remnants, remnant_of
+from tripod.projections.remnants import DOUBTFUL, find_remnants, remnant_of
 from tripod.team.act import MARKER, READ_LIMIT, Act, draft_event_for_act
 
 if TYPE_CHECKING:
@@ -88,7 +87,9 @@ def take_in(act: Act) -> None:
     cursors = act.transaction.cursors()
     if cursors.may_be_cut:
         known = manifest.forget_stats(known)
-        remnants = act.look.remnants = find_remnants(act.source, act.disk, cursors)
+        remnants = act.look.remnants = find_remnants(
+            act.source, act.disk, cursors.synced, cursors.noted
+        )
         _tell_remnants(act, remnants)
     found = _look_at_files(
         act.transaction, act.source, act.disk, known, full=act.look.full, remnants=act.look.remnants
@@ -406,7 +407,7 @@ def name_pending(ledger: LedgerReader, source: Source, disk: Disk) -> list[str]:
         noted, remnants = known.whole(), {}
         if cursors.may_be_cut:
             noted = manifest.forget_stats(noted)
-            remnants = find_remnants(source, disk, cursors)
+            remnants = find_remnants(source, disk, cursors.synced, cursors.noted)
         found = _look_at_files(ledger, source, disk, noted, full=False, remnants=remnants)
         kinds = Counter(
             piece.draft.kind
