@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from tripod.agents import jobs, spool
@@ -40,10 +41,10 @@ def behind(real: Callable[..., object]) -> Callable[..., None]:
 
 def die_at(step: str) -> None:
     """Die at a step of ``RUN``, whoever comes to it first."""
-    places: dict[str, tuple[Any, str, Callable[..., None]]] = {
+    places: dict[str, tuple[Any, str, Any]] = {
         "before the request": (jobs, "_requested_drafts", die),
         "behind the request": (spool.Spool, "launch", die),
-        "while it orders": (json, "dumps", die),
+        "while it orders": (spool, "json", SimpleNamespace(dumps=die, loads=json.loads)),
         "behind the launch": (spool.Spool, "launch", behind(spool.Spool.launch)),
         "before the start is recorded": (jobs, "_append_started", die),
         "behind the start": (jobs, "_record_start", behind(jobs._record_start)),

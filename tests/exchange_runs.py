@@ -136,13 +136,14 @@ def arm(strikes: Strikes) -> None:
         if strikes.kill == "within the log's end" and strikes.nth <= 1:
             write(fd, data[: len(data) // 2])
         strikes.at("within the log's end")
-        return write(fd, data)
+        done = write(fd, data)
+        strikes.at("behind the log's end")
+        return done
 
     tripod_files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
     appending.append_or_swap = appended
     os.write = written
-    around(os, "fdatasync", strikes, "behind the log's end")
     around(appending, "swap_files", strikes, "named", "exchanged")
     around(appending, "take_swapped", strikes, after="looked at")
     around(tripod_files.Files, "drop", strikes, after="dropped")

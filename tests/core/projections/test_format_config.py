@@ -233,5 +233,5 @@ def test_a_line_break_of_yaml_alone_is_none_of_a_file_that_is_no_yaml() -> None:
     """Found by torture: two entries in one line were a traceback of every command."""
     data = "pythia-interval: 7\n]\ndedup-window: 5\u2028poll-interval: 9\n".encode()
     settings, warnings = intake.parse_team_config(data)
-    assert (settings.pythia_interval, settings.dedup_window) == (7, 300)
+    assert (settings.pythia_interval, settings.dedup_window) == (7, 0)
     assert [warning.line for warning in warnings] == [2, 3]

@@ -65,7 +65,8 @@ elif death == "in a file":
 elif death == "with two names changed":
     swap.take_swapped = die
 elif death == "behind the log's end":
-    os.fdatasync = die
+    append = swap.append_or_swap
+    swap.append_or_swap = lambda *given, **more: (append(*given, **more), die())
 elif death == "before the cursor":
     Files.note = die
 

@@ -101,6 +101,8 @@ def test_it_follows_what_comes_until_it_is_stopped(team: Path) -> None:
         # The ledger is replaced under our reading.
         database = team / ".nbs/ledger.db"
         plain(team, "backup", "copy.db")
+        for end in ("-wal", "-shm"):  # of the ledger that stood there
+            Path(f"{database}{end}").unlink(missing_ok=True)
         (team / "copy.db").replace(database)
         plain(team, "chat", "send", "live", "ann", "three")
         assert child.stdout.readline().split()[-1] == b"three"
