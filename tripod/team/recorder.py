@@ -124,15 +124,31 @@ class Recorder:
             opened.set_exception(error)
             return
         opened.set_result(team.warnings)
-        with team:
-            goes_on = True
-            while goes_on:
-                calls = [self._calls.get()]
-                with suppress(Empty):
-                    while len(calls) < LIMIT:
-                        calls.append(self._calls.get_nowait())
-                goes_on = None not in calls
-                _record(team, [c for c in calls if c and c.future.set_running_or_notify_cancel()])
+        calls: list[_Call | None] = []
+        try:
+            with team:
+                while None not in calls:
+                    calls = [self._calls.get()]
+                    with suppress(Empty):
+                        while len(calls) < LIMIT:
+                            calls.append(self._calls.get_nowait())
+                    _record(
+                        team, [c for c in calls if c and c.future.set_running_or_notify_cancel()]
+                    )
+        finally:  # such as a callback of a future that left: nobody waits for a thread that ended
+            self._abandon(calls)
+
+    def _abandon(self, calls: list[_Call | None]) -> None:
+        """Take no more acts, and tell those that wait for these, or for later ones."""
+        with self._closing:
+            self._closed = True
+        while not self._calls.empty():
+            calls.append(self._calls.get())
+        for call in calls:
+            if call is not None and not call.future.done():
+                error = RefusedError("the recorder's thread ended: see whether this is recorded")
+                with suppress(BaseException):  # its own callbacks may fail, too
+                    call.future.set_exception(error)
 
 
 def _record(team: Team, calls: list[_Call]) -> None:
@@ -145,10 +161,13 @@ def _record(team: Team, calls: list[_Call]) -> None:
         try:
             with team.act() as act:
                 for call in calls:
+                    before = act.extent()
                     try:
                         done.append((call, call.act(team)))
                     except BaseException:  # noqa: BLE001 - it is tried again, and raises that then
                         again.append(call)
+                        # What it did before that would be there twice.
+                        act.is_broken = act.is_broken or act.extent() != before
                     broken = act.is_broken
                     if broken:
                         break

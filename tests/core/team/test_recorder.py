@@ -99,6 +99,25 @@ def test_one_that_fails_half_way_takes_no_other_along(cafe: str, recorder: Recor
     assert said(cafe) == ["a"]
 
 
+def test_of_one_that_fails_behind_its_first_act_nothing_stands_twice(
+    cafe: str, recorder: Recorder
+) -> None:
+    def say_and_ack(team: Team) -> None:
+        say(team, "said")
+        bus.ack(team, "no.event")
+
+    outcomes = together(
+        recorder,
+        lambda: [
+            recorder.do(say, "a"),
+            recorder.do(say_and_ack),
+            recorder.do(say, "b"),
+        ],
+    )
+    assert type(outcomes[1]) is NotFoundError
+    assert said(cafe) == ["a", "said", "b"]
+
+
 def test_one_that_cannot_be_a_part_of_another_is_done_alone(cafe: str, recorder: Recorder) -> None:
     def alone(team: Team) -> int:
         with team.act() as act:
@@ -143,6 +162,23 @@ def test_what_was_cancelled_before_it_began_is_not_done(cafe: str, recorder: Rec
 
     together(recorder, hand_over)
     assert said(cafe) == ["a", "c"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_recorder_whose_thread_ended(cafe: str) -> None:
+    def leave(_: Future[Any]) -> None:
+        raise SystemExit
+
+    with Recorder(cafe) as recorder:
+        gate = threading.Event()
+        recorder.do(lambda _: gate.wait(60))
+        futures = [recorder.do(say, text) for text in "abc"]
+        futures[0].add_done_callback(leave)
+        gate.set()
+        told = [type(future.exception(60)) for future in futures]
+        with pytest.raises(RefusedError, match="closed"):
+            recorder.do(say, "d")
+    assert told == [type(None), RefusedError, RefusedError]
 
 
 def test_a_recorder_that_closes_finishes_what_it_was_given(cafe: str) -> None:
