@@ -13,10 +13,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tripod.errors import RefusedError
 from tripod.team.team import Team, open_team
+
+if TYPE_CHECKING:
+    from tripod.team.act import Act
 
 LIMIT = 64
 """At most so many acts share a transaction: other programs wait for its end."""
@@ -152,12 +155,12 @@ class Recorder:
 
 
 def _record(team: Team, calls: list[_Call]) -> None:
-    """Do acts, several as one; where one fails half way, each of them alone."""
+    """Do acts, several as one; where that is refused because of one, each of them alone."""
     done: list[tuple[_Call, object]] = []
     again = calls
     if len(calls) > 1:
         again = []
-        broken = False
+        act: Act | None = None
         try:
             with team.act() as act:
                 for call in calls:
@@ -168,11 +171,10 @@ def _record(team: Team, calls: list[_Call]) -> None:
                         again.append(call)
                         # What it did before that would be there twice.
                         act.is_broken = act.is_broken or act.extent() != before
-                    broken = act.is_broken
-                    if broken:
+                    if act.is_broken:
                         break
         except BaseException as error:  # noqa: BLE001 - all of them are told
-            if not broken:
+            if not _can_be_done_again(team, act, error):
                 for call in calls:
                     call.future.set_exception(error)
                 return
@@ -181,3 +183,10 @@ def _record(team: Team, calls: list[_Call]) -> None:
         call.future.set_result(value)
     for call in again:
         call.alone(team)
+
+
+def _can_be_done_again(team: Team, act: Act | None, error: BaseException) -> bool:
+    """Whether acts were refused, after the first of them began, and nothing was recorded."""
+    if act is None or not isinstance(error, RefusedError):
+        return False
+    return team.store.seq_of(act.entries.newest_id) is None

@@ -12,6 +12,7 @@ from children import run_forked
 
 import tripod
 from tripod import Recorder, Team, bus, chat
+from tripod.chat.writer import ChatMessage
 from tripod.errors import NoTeamError, NotFoundError, RefusedError, UnwritableError
 from tripod.projections.engine import file_differences
 
@@ -116,6 +117,25 @@ def test_of_one_that_fails_behind_its_first_act_nothing_stands_twice(
     )
     assert type(outcomes[1]) is NotFoundError
     assert said(cafe) == ["a", "said", "b"]
+
+
+def test_one_whose_file_cannot_be_written_harms_only_itself(cafe: str, recorder: Recorder) -> None:
+    recorder.do(chat.create, "other").result(60)
+    file = Path(cafe, ".nbs/chat/other.chat")
+    moved = file.rename(file.with_suffix(".moved"))
+    file.symlink_to(moved)
+    outcomes = together(
+        recorder,
+        lambda: [
+            recorder.do(say, "a"),
+            recorder.do(chat.send, "other", "ann", "lost"),
+            recorder.do(say, "b"),
+        ],
+    )
+    file.unlink()
+    moved.rename(file)
+    assert [type(outcome) for outcome in outcomes] == [ChatMessage, RefusedError, ChatMessage]
+    assert said(cafe) == ["a", "b"]
 
 
 def test_one_that_cannot_be_a_part_of_another_is_done_alone(cafe: str, recorder: Recorder) -> None:
