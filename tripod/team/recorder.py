@@ -39,6 +39,10 @@ class _Call:
         """Do it, and answer."""
         try:
             value = self.act(team)
+        except StopIteration as error:  # asyncio puts it into no future: its task would hang
+            told = RuntimeError("the act raised StopIteration: what it asked for has no more")
+            told.__cause__ = error
+            self.future.set_exception(told)
         except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
             self.future.set_exception(error)
         else:

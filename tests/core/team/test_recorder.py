@@ -174,6 +174,15 @@ def test_tasks_await_it(cafe: str, recorder: Recorder) -> None:
     assert [text for text in said(cafe) if text[0] == "b"] == ["b0", "b1", "b2"]
 
 
+def test_no_task_hangs_on_an_act_that_ran_out_of_values(recorder: Recorder) -> None:
+    async def wait() -> object:
+        act = recorder.do(lambda team: next(team.entries(10**6)))
+        return await asyncio.wait_for(asyncio.wrap_future(act), 60)
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(wait())
+
+
 def test_what_was_cancelled_before_it_began_is_not_done(cafe: str, recorder: Recorder) -> None:
     def hand_over() -> list[Future[Any]]:
         futures = [recorder.do(say, text) for text in "abc"]
