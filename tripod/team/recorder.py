@@ -13,13 +13,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tripod.errors import RefusedError
 from tripod.team.team import Team, open_team
-
-if TYPE_CHECKING:
-    from tripod.team.act import Act
 
 LIMIT = 64
 """At most so many acts share a transaction: other programs wait for its end."""
@@ -164,7 +161,7 @@ def _record(team: Team, calls: list[_Call]) -> None:
     again = calls
     if len(calls) > 1:
         again = []
-        act: Act | None = None
+        made: str | None = None  # the id of an entry of theirs; '' where they have none
         try:
             with team.act() as act:
                 for call in calls:
@@ -177,8 +174,10 @@ def _record(team: Team, calls: list[_Call]) -> None:
                         act.is_broken = act.is_broken or act.extent() != before
                     if act.is_broken:
                         break
+                made = act.entries.newest_id
         except BaseException as error:  # noqa: BLE001 - all of them are told
-            if not _can_be_done_again(team, act, error):
+            is_refused = isinstance(error, RefusedError) and made is not None
+            if not is_refused or team.store.seq_of(made or "") is not None:
                 for call in calls:
                     call.future.set_exception(error)
                 return
@@ -187,10 +186,3 @@ def _record(team: Team, calls: list[_Call]) -> None:
         call.future.set_result(value)
     for call in again:
         call.alone(team)
-
-
-def _can_be_done_again(team: Team, act: Act | None, error: BaseException) -> bool:
-    """Whether acts were refused, after the first of them began, and nothing was recorded."""
-    if act is None or not isinstance(error, RefusedError):
-        return False
-    return team.store.seq_of(act.entries.newest_id) is None
