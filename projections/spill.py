@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -30,9 +31,11 @@ def _temporary_database(ddl: str) -> sqlite3.Connection:
     return db
 
 
-def _insert(db: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]]) -> None:
+@contextmanager
+def _told_where() -> Iterator[None]:
+    """Say which disk refuses: also to read in order takes room among the temporary files."""
     try:
-        db.executemany(sql, rows)
+        yield
     except sqlite3.OperationalError as error:
         raise UnwritableError(
             f"what was read needs a temporary file, and that cannot be written: {error}; nothing "
@@ -81,9 +84,10 @@ class Spill:
             yield from (value for _, value in sorted(self._held, key=itemgetter(0)))
             return
         self._spill()
-        rows = self._db.execute("SELECT value FROM waiting ORDER BY first, second, number")
-        for (value,) in rows:
-            yield marshal.loads(value)  # noqa: S302 - this process alone wrote it
+        with _told_where():
+            rows = self._db.execute("SELECT value FROM waiting ORDER BY first, second, number")
+            for (value,) in rows:
+                yield marshal.loads(value)  # noqa: S302 - this process alone wrote it
 
     def _spill(self) -> None:
         if self._db is None:
@@ -92,7 +96,9 @@ class Spill:
                 " value BLOB) STRICT"
             )
         rows = [(*key, marshal.dumps(value)) for key, value in self._held]
-        _insert(self._db, "INSERT INTO waiting (first, second, value) VALUES (?, ?, ?)", rows)
+        with _told_where():
+            sql = "INSERT INTO waiting (first, second, value) VALUES (?, ?, ?)"
+            self._db.executemany(sql, rows)
         self._held.clear()
 
     def __del__(self) -> None:
@@ -122,7 +128,8 @@ class SpilledDigests:
                     " WITHOUT ROWID"
                 )
             rows = [(path, bytes.fromhex(digest)) for path, digest in sorted(self._held.items())]
-            _insert(self._db, "INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
+            with _told_where():
+                self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
             self._held.clear()
 
     def get(self, path: str) -> str | None:

@@ -36,6 +36,10 @@ class _Call:
         """Do it, and answer."""
         try:
             value = self.act(team)
+        except StopIteration as error:  # asyncio puts it into no future: its task would hang
+            told = RuntimeError("the act raised StopIteration: what it asked for has no more")
+            told.__cause__ = error
+            self.future.set_exception(told)
         except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
             self.future.set_exception(error)
         else:
@@ -124,36 +128,56 @@ class Recorder:
             opened.set_exception(error)
             return
         opened.set_result(team.warnings)
-        with team:
-            goes_on = True
-            while goes_on:
-                calls = [self._calls.get()]
-                with suppress(Empty):
-                    while len(calls) < LIMIT:
-                        calls.append(self._calls.get_nowait())
-                goes_on = None not in calls
-                _record(team, [c for c in calls if c and c.future.set_running_or_notify_cancel()])
+        calls: list[_Call | None] = []
+        try:
+            with team:
+                while None not in calls:
+                    calls = [self._calls.get()]
+                    with suppress(Empty):
+                        while len(calls) < LIMIT:
+                            calls.append(self._calls.get_nowait())
+                    _record(
+                        team, [c for c in calls if c and c.future.set_running_or_notify_cancel()]
+                    )
+        finally:  # such as a callback of a future that left: nobody waits for a thread that ended
+            self._abandon(calls)
+
+    def _abandon(self, calls: list[_Call | None]) -> None:
+        """Take no more acts, and tell those that wait for these, or for later ones."""
+        with self._closing:
+            self._closed = True
+        while not self._calls.empty():
+            calls.append(self._calls.get())
+        for call in calls:
+            if call is not None and not call.future.done():
+                error = RefusedError("the recorder's thread ended: see whether this is recorded")
+                with suppress(BaseException):  # its own callbacks may fail, too
+                    call.future.set_exception(error)
 
 
 def _record(team: Team, calls: list[_Call]) -> None:
-    """Do acts, several as one; where one fails half way, each of them alone."""
+    """Do acts, several as one; where that is refused because of one, each of them alone."""
     done: list[tuple[_Call, object]] = []
     again = calls
     if len(calls) > 1:
         again = []
-        broken = False
+        made: str | None = None  # the id of an entry of theirs; '' where they have none
         try:
             with team.act() as act:
                 for call in calls:
+                    before = act.extent()
                     try:
                         done.append((call, call.act(team)))
                     except BaseException:  # noqa: BLE001 - it is tried again, and raises that then
                         again.append(call)
-                    broken = act.is_broken
-                    if broken:
+                        # What it did before that would be there twice.
+                        act.is_broken = act.is_broken or act.extent() != before
+                    if act.is_broken:
                         break
+                made = act.entries.newest_id
         except BaseException as error:  # noqa: BLE001 - all of them are told
-            if not broken:
+            is_refused = isinstance(error, RefusedError) and made is not None
+            if not is_refused or team.store.seq_of(made or "") is not None:
                 for call in calls:
                     call.future.set_exception(error)
                 return

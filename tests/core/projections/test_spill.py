@@ -129,6 +129,22 @@ def test_a_full_disk_for_temporary_files_is_told_and_nothing_is_recorded(tmp_pat
     assert adoption.init(project, key=False).entries > 60  # what is left there is no hindrance
 
 
+def test_a_disk_that_is_full_as_the_values_are_put_in_order_is_told_as_well() -> None:
+    db = spill._temporary_database(
+        "CREATE TABLE waiting (number INTEGER PRIMARY KEY, first, second, value)"
+    )
+    with (
+        mock.patch.object(spill, "HELD", 2),
+        mock.patch.object(spill, "_temporary_database", return_value=db),
+    ):
+        kept = Spill()
+        for number in range(4):
+            kept.append((number, 0), number)
+        db.set_progress_handler(lambda: 1, 1)  # as a disk that refuses, it stops the reading
+        with pytest.raises(UnwritableError, match="SQLITE_TMPDIR"):
+            list(kept.in_order())
+
+
 def test_a_past_is_the_same_however_little_of_it_is_held(tmp_path: Path) -> None:
     first = lay(str(tmp_path / "first"), 12, 5, 60)
     second = shutil.copytree(first, tmp_path / "second")

@@ -12,6 +12,7 @@ from children import run_forked
 
 import tripod
 from tripod import Recorder, Team, bus, chat
+from tripod.chat.writer import ChatMessage
 from tripod.errors import NoTeamError, NotFoundError, RefusedError, UnwritableError
 from tripod.projections.engine import file_differences
 
@@ -99,6 +100,44 @@ def test_one_that_fails_half_way_takes_no_other_along(cafe: str, recorder: Recor
     assert said(cafe) == ["a"]
 
 
+def test_of_one_that_fails_behind_its_first_act_nothing_stands_twice(
+    cafe: str, recorder: Recorder
+) -> None:
+    def say_and_ack(team: Team) -> None:
+        say(team, "said")
+        bus.ack(team, "no.event")
+
+    outcomes = together(
+        recorder,
+        lambda: [
+            recorder.do(say, "a"),
+            recorder.do(say_and_ack),
+            recorder.do(say, "b"),
+        ],
+    )
+    assert type(outcomes[1]) is NotFoundError
+    assert said(cafe) == ["a", "said", "b"]
+
+
+def test_one_whose_file_cannot_be_written_harms_only_itself(cafe: str, recorder: Recorder) -> None:
+    recorder.do(chat.create, "other").result(60)
+    file = Path(cafe, ".nbs/chat/other.chat")
+    moved = file.rename(file.with_suffix(".moved"))
+    file.symlink_to(moved)
+    outcomes = together(
+        recorder,
+        lambda: [
+            recorder.do(say, "a"),
+            recorder.do(chat.send, "other", "ann", "lost"),
+            recorder.do(say, "b"),
+        ],
+    )
+    file.unlink()
+    moved.rename(file)
+    assert [type(outcome) for outcome in outcomes] == [ChatMessage, RefusedError, ChatMessage]
+    assert said(cafe) == ["a", "b"]
+
+
 def test_one_that_cannot_be_a_part_of_another_is_done_alone(cafe: str, recorder: Recorder) -> None:
     def alone(team: Team) -> int:
         with team.act() as act:
@@ -135,6 +174,15 @@ def test_tasks_await_it(cafe: str, recorder: Recorder) -> None:
     assert [text for text in said(cafe) if text[0] == "b"] == ["b0", "b1", "b2"]
 
 
+def test_no_task_hangs_on_an_act_that_ran_out_of_values(recorder: Recorder) -> None:
+    async def wait() -> object:
+        act = recorder.do(lambda team: next(team.entries(10**6)))
+        return await asyncio.wait_for(asyncio.wrap_future(act), 60)
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(wait())
+
+
 def test_what_was_cancelled_before_it_began_is_not_done(cafe: str, recorder: Recorder) -> None:
     def hand_over() -> list[Future[Any]]:
         futures = [recorder.do(say, text) for text in "abc"]
@@ -143,6 +191,23 @@ def test_what_was_cancelled_before_it_began_is_not_done(cafe: str, recorder: Rec
 
     together(recorder, hand_over)
     assert said(cafe) == ["a", "c"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_recorder_whose_thread_ended(cafe: str) -> None:
+    def leave(_: Future[Any]) -> None:
+        raise SystemExit
+
+    with Recorder(cafe) as recorder:
+        gate = threading.Event()
+        recorder.do(lambda _: gate.wait(60))
+        futures = [recorder.do(say, text) for text in "abc"]
+        futures[0].add_done_callback(leave)
+        gate.set()
+        told = [type(future.exception(60)) for future in futures]
+        with pytest.raises(RefusedError, match="closed"):
+            recorder.do(say, "d")
+    assert told == [type(None), RefusedError, RefusedError]
 
 
 def test_a_recorder_that_closes_finishes_what_it_was_given(cafe: str) -> None:
