@@ -292,7 +292,7 @@ def test_a_bad_line_of_the_configuration_is_a_warning(team: str) -> None:
 
 def test_a_cursor_of_the_files_that_stays_behind_is_a_warning(team: str) -> None:
     with unguarded(database(team)) as db:
-        db.execute("UPDATE head SET files = files - 1")
+        db.execute("UPDATE head SET files = files - 1, synced = synced - 1")
     report = judge(team)
     (found,) = outcome(report, "drift").findings
     assert "a command died, or is at work" in found.message
