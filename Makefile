@@ -74,6 +74,7 @@ docs: $(READY)
 soak: $(READY)
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_exports_mutated.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py
+	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_any_column.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py
 	PYTHONPATH=tests:. $(BIN)/python tests/judge_mutants.py
 

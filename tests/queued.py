@@ -2,9 +2,10 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.sqlite.store import SQLiteStore
@@ -13,6 +14,11 @@ from tripod.ledger.store import Guard
 __all__ = ["Outcome", "append_queued"]
 
 Outcome: TypeAlias = "list[Entry] | BaseException"
+
+
+def stands_in(waiting: deque[Any], drafts: Sequence[Draft]) -> bool:
+    """Whether the append of these drafts waits."""
+    return any(append.drafts == tuple(drafts) for append in waiting.copy())
 
 
 def append_queued(
@@ -42,7 +48,8 @@ def append_queued(
             for number in range(len(batches)):
                 threads.append(threading.Thread(target=append, args=(number,), daemon=True))
                 threads[-1].start()
-                while len(waiting) == number and threads[-1].is_alive():
+                # One may give up waiting at once: then it is its thread that ends.
+                while threads[-1].is_alive() and not stands_in(waiting, batches[number][0]):
                     time.sleep(0.0002)
             before()
         for thread in threads:

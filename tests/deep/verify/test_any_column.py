@@ -1,5 +1,11 @@
-"""Any column of any row of any table, changed one at a time behind the triggers' back, is found."""
+"""Any column of any table, changed in one row behind the triggers' back, is found.
 
+In a table of many rows some are drawn, by a fresh seed each run, which is printed where one is
+missed; TRIPOD_SEED repeats it. TRIPOD_TRIALS says how many rows are drawn (``make soak``: all).
+"""
+
+import os
+import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,10 +30,14 @@ class Mutation(NamedTuple):
 
 DERIVED = {("head", "files")}
 """A cursor: one that stays behind is what a command that died leaves, and so a warning."""
+UNKNOWN = {("head", "boot")}
+"""In which start of the host the files were written: nothing else remembers that."""
 
 
 FEW = 11
 """Rows of a table in which every value is tried in every field."""
+DRAWN = int(os.environ.get("TRIPOD_TRIALS", "8"))
+SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 
 
 def rows_of(db: sqlite3.Connection, table: str) -> int:
@@ -70,14 +80,18 @@ def keys_of(db: sqlite3.Connection, table: str) -> str:
 def mutations(path: str) -> Iterator[list[Mutation]]:
     """For each field of each row what it may become by one UPDATE.
 
-    In a table of many rows every other row begins with another of its values: one is enough there.
+    In a table of many rows one value is enough in each that is drawn, and every other of them
+    begins with another value.
     """
+    rng = random.Random(SEED)  # noqa: S311 - damages, not keys
     with closing(sqlite3.connect(path)) as db:
         for table in tables(db):
             columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
             keys = keys_of(db, table)
             for column in columns:
                 rows = db.execute(f"SELECT {column}, {keys} FROM {table}").fetchall()
+                if len(rows) > max(FEW, DRAWN):
+                    rows = rng.sample(rows, DRAWN)
                 for number, (value, *key) in enumerate(rows):
                     new = [Mutation(table, tuple(key), column, other) for other in others(value)]
                     first = number % len(new)
@@ -118,12 +132,14 @@ def test_any_column_of_any_row_is_found(tmp_path: Path) -> None:
             with collect(path) as evidence:
                 report = run(evidence)
             derived = (mutation.table, mutation.column) in DERIVED
-            if not report.failures and not (derived and report.warnings):
+            unknown = (mutation.table, mutation.column) in UNKNOWN
+            if not (report.failures or unknown or (derived and report.warnings)):
                 missed.append(mutation)
             if mutation.table not in few:
                 break
         if done == before:
             refused.append(field)
-    assert missed == []
-    assert refused == []
-    assert done > 1000
+    again = f"TRIPOD_SEED={SEED} TRIPOD_TRIALS={DRAWN}"
+    assert missed == [], again
+    assert refused == [], again
+    assert done > 500
