@@ -11,6 +11,7 @@ import mmap
 import os
 import pickle
 import signal
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable
@@ -148,7 +149,13 @@ def _room_in(pipe: IO[bytes]) -> int:
 
 
 def _fork(serve: Callable[[IO[bytes], IO[bytes]], None]) -> tuple[int, IO[bytes], IO[bytes]] | None:
-    """A child that does one thing, by what it reads and writes; and the other ends of both."""
+    """A child that does one thing, by what it reads and writes; and the other ends of both.
+
+    None where none can be started, or other threads run: a lock that one of them holds at this
+    moment, as SQLite's own, is held in the child for ever.
+    """
+    if threading.active_count() > 1:
+        return None
     pipes: list[int] = []
     try:
         pipes += os.pipe()
@@ -157,8 +164,8 @@ def _fork(serve: Callable[[IO[bytes], IO[bytes]], None]) -> tuple[int, IO[bytes]
             with suppress(OSError, AttributeError):  # Linux alone has it
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
         with warnings.catch_warnings():
-            # Python warns where other threads run. The child takes no lock that they may hold: it
-            # opens files of its own, computes, writes to the pipe and ends.
+            # Python warns of threads that it does not know. The child takes no lock that they may
+            # hold: it opens files of its own, computes, writes to the pipe and ends.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
     except OSError:

@@ -63,21 +63,36 @@ def begin_database_scan(
 
     Where the caller is ``folding`` meanwhile, the child makes the pass over the rows, and compares
     the files of ``disk`` as far as that can be done before the fold; else each takes half of the
-    pass. The child opens ``path`` itself.
+    pass. The child opens ``path`` itself: others may have appended since, or put another ledger in
+    its place, and of that one it says nothing.
     """
-    if rows < LARGE or child_cores() < 2:
+    newest = one_row(db, "SELECT seq, header FROM entries ORDER BY seq DESC LIMIT 1")
+    if rows < LARGE or newest is None or child_cores() < 2:
         return Beside(lambda: scan_database(db))
     if not folding:
-        half = rows // 2 >> 8 << 8
-        return Beside(lambda: _scan_halves(path, db, half) or scan_database(db))
-    wait = cache(start_child(partial(_beside, path, disk)))
+        return Beside(lambda: _scan_halves(path, db, newest) or scan_database(db))
+    wait = cache(start_child(partial(_beside, path, newest, disk)))
     return Beside(lambda: (wait() or (scan_database(db),))[0], lambda: (wait() or (None, None))[1])
 
 
-def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
+def _beside(
+    path: str, newest: tuple[Any, ...], disk: Disk | None
+) -> tuple[Scanned, Compared | None] | None:
     # In a process of its own: what it held is given back before the pass begins.
     compared = None if disk is None else start_child(partial(fold_own, path, disk))()
-    return scan_database(read_only(path)), compared
+    db = _open_same(path, newest)
+    return None if db is None else (scan_database(db), compared)
+
+
+def _open_same(path: str, newest: tuple[Any, ...]) -> sqlite3.Connection | None:
+    """Hold one state of a ledger, while others append; None where it is not the one that is meant.
+
+    ``newest`` is the number and the header of its newest entry, to which the chain ties all others.
+    """
+    db = read_only(path)
+    db.execute("BEGIN")
+    row = one_row(db, "SELECT seq, header FROM entries WHERE seq = ?", newest[:1])
+    return db if row == newest else None
 
 
 def scan_database(db: sqlite3.Connection) -> Scanned:
@@ -95,24 +110,25 @@ def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -
     return RowPass(db, FindingTally(), named, first, stop)
 
 
-def _pass_after(db: sqlite3.Connection, first: int) -> RowPass | None:
+def _pass_after(db: sqlite3.Connection, first: int, stop: int | None = None) -> RowPass | None:
     """A pass that trusts the entry before ``first``; None where that cannot be read."""
     row = one_row(db, "SELECT header FROM entries WHERE seq = ?", (first - 1,))
     header = None if row is None else canonical_bytes.read_canonical_header(row[0])
     if row is None or not isinstance(header, Header):
         return None
-    passed = _new_pass(db, first)
+    passed = _new_pass(db, first, stop)
     passed.end = ChainEnd(first, entry_leaf_hash(row[0]).hex(), header.at, header.ledger)
     return passed
 
 
-def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None:
-    """Both halves at once; None unless the lower one is clean up to where the upper began."""
-    wait = start_child(lambda: _upper_half(path, half))
+def _scan_halves(path: str, db: sqlite3.Connection, newest: tuple[Any, ...]) -> Scanned | None:
+    """Both halves at once; None unless both are clean, and the upper one begins where it should."""
+    half = newest[0] // 2 >> 8 << 8
+    wait = start_child(lambda: _upper_half(path, newest, half))
     lower = _new_pass(db, stop=half)
     lower.run()
     upper = wait()
-    if upper is None or upper.begun != lower.end or lower.tally.found:
+    if upper is None or upper.begun != lower.end or not lower.is_clean:
         lower.named.close()
         return None
     lower.resume(upper)
@@ -120,22 +136,17 @@ def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None
     return _settle(lower)
 
 
-def _upper_half(path: str, half: int) -> Half | None:
-    passed = _pass_after(read_only(path), half)
+def _upper_half(path: str, newest: tuple[Any, ...], half: int) -> Half | None:
+    db = _open_same(path, newest)
+    passed = None if db is None else _pass_after(db, half, newest[0] + 1)
     if passed is None:
         return None
     begun = replace(passed.end)
     passed.run()
-    return Half(
-        begun,
-        passed.end,
-        passed.pending,
-        passed.adopted,
-        passed.seen,
-        passed.range,
-        passed.tally,
-        passed.named.execute("SELECT * FROM named").fetchall(),
-    )
+    if not passed.is_clean:
+        return None
+    names = passed.named.execute("SELECT * FROM named").fetchall()
+    return Half(begun, passed.end, passed.adopted, passed.seen, passed.range, names)
 
 
 def _settle(passed: RowPass) -> Scanned:

@@ -281,18 +281,16 @@ class RangeTree:
 
 
 class Half(NamedTuple):
-    """What a pass over the upper half of a ledger gives back to the one over the lower.
+    """What a clean pass over the upper half of a ledger gives back to the one over the lower.
 
     ``begun`` is the end of the chain that it began with, ``names`` are the blobs that bodies name.
     """
 
     begun: ChainEnd
     end: ChainEnd
-    pending: int | None
     adopted: int | None
     seen: RowCounts
     range: RangeTree
-    tally: FindingTally
     names: list[tuple[str, int, int]]
 
 
@@ -332,14 +330,18 @@ class RowPass:
                 sequence, f"the rows from entry {expected} on cannot be read: {error}", expected
             )
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong, and no link waits for a row that says which of two it is."""
+        return not self.tally.found and self.pending is None
+
     def resume(self, upper: Half) -> None:
         """Go on after the upper half, which began where this pass ended."""
-        self.end, self.tally, self.pending = upper.end, upper.tally, upper.pending
+        self.end = upper.end
         if self.adopted is None:
             self.adopted = upper.adopted
         elif upper.adopted is not None:
             self._add(sequence, sequence.ADOPTED_AGAIN, upper.adopted)
-        self.range.whole = upper.range.whole
         self.range.blocks += upper.range.blocks
         self.range.tree = upper.range.tree
         self.range.leaves += upper.range.leaves

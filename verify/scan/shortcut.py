@@ -26,7 +26,8 @@ Ops: TypeAlias = "defaultdict[str, list[Op]]"
 Noted: TypeAlias = "defaultdict[str, list[tuple[Any, ...]]]"
 
 _WAITING = 4_096  # events, a megabyte or two: of most the acknowledgement follows soon
-_STORED = 100_000  # names
+_STORED = 100_000  # names; where more may be pending, no event waits any more
+_LARGE = 2**40  # lines or bytes: no file holds so many
 
 _WORD = b"(" + PLAIN_PATTERN + b"*+)"
 _NAME = rb'"name":"((?P<us>[1-9][0-9]{0,14}|[1-8][0-9]{15})-[^"\\/\x00-\x1f]*+)"'
@@ -78,6 +79,7 @@ class Shortcut:
         self._writers: dict[str, list[Any]] = {}
         self._people: dict[tuple[str, str], int] = {}
         self._has_files = False
+        self._may_overflow = False
 
     def take(self, row: tuple[Any, ...], ops: Ops, noted: Noted) -> bool:
         """Fold a row (as ``all_rows`` gives it) if it is one of the common ones; else False.
@@ -106,16 +108,19 @@ class Shortcut:
 
     def add(self, op: Op, ops: Ops) -> None:
         """Take an operation of another entry into its place among those of the common ones."""
-        table, sql, _, name = op
+        table, sql, values, name = op
         if table in ("events", "acks_ahead"):
             if sql in (bus.PUBLISH, bus.ACK):
                 self._store(str(name), ops)
-                self._stored.add(str(name))
+                self._is_stored(str(name), ops)
             elif sql is not bus.PRUNE:  # that concerns no pending event
                 self._store_all(ops)
-                self._stored.update([] if name is None else [name])
+                if name is not None:
+                    self._is_stored(name, ops)
         elif table in ("channels", "participants"):
             self.settle(ops)
+            # A damaged body may hold any number: then a sum can fail where its parts do not.
+            self._may_overflow |= any(type(one) is int and abs(one) > _LARGE for one in values)
         elif table == "files" and sql is not REPLACED:
             self._has_files = True
         ops[table].append(op)
@@ -139,14 +144,22 @@ class Shortcut:
     def _store(self, name: str, ops: Ops) -> None:
         row = self._waiting.pop(name, None)
         if row is not None:
-            self._stored.add(name)
             ops["events"].append(("events", bus.STORE, (*row, None), name))
+            self._is_stored(name, ops)
 
     def _store_all(self, ops: Ops) -> None:
         for name in list(self._waiting):
             self._store(name, ops)
+
+    def _is_stored(self, name: str, ops: Ops) -> None:
+        """Note that a pending event of this name may be in the table."""
+        if not self._is_open:
+            return
+        self._stored.add(name)
         if len(self._stored) > _STORED:
             self._is_open = False
+            self._stored.clear()
+            self._store_all(ops)
 
     # The common entries ------------------------------------------------------------------------
 
@@ -159,7 +172,6 @@ class Shortcut:
         if name in self._waiting:
             self._store(name, ops)
         if name in self._stored or not self._is_open:
-            self._stored.add(name)
             ops["events"].append(("events", bus.PUBLISH, said, name))
             return
         self._waiting[name] = said
@@ -193,4 +205,6 @@ class Shortcut:
         person = channel, handle
         self._people[person] = self._people.get(person, 0) + 1
         ops["counted"] = [("counted", COUNTED, (seq, id_), None)]
+        if self._may_overflow:
+            self.settle(ops)
         self._note(seq, body, text, noted)

@@ -178,8 +178,11 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
         db.executescript(MIGRATIONS[1][start : MIGRATIONS[1].index("END;", start) + 4])
         db.execute("ALTER TABLE entries DROP COLUMN auth")
         db.execute("DROP TABLE actors")
+        db.execute("DROP TRIGGER head_forward_only")
         for column in ("synced", "boot"):
             db.execute(f"ALTER TABLE head DROP COLUMN {column}")
+        start = MIGRATIONS[0].index("CREATE TRIGGER head_forward_only")
+        db.executescript(MIGRATIONS[0][start : MIGRATIONS[0].index("END;", start) + 4])
         db.execute("UPDATE folds SET versions = replace(versions, 'trust:2', 'trust:1')")
         db.execute("PRAGMA user_version = 2")
     with collect(root) as evidence:

@@ -1,6 +1,7 @@
 """The shortcut of the fold gives the tables that the folds of the projections give."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import FEWER
 
+from tripod.projections.bus.tables import PUBLISH
 from tripod.projections.engine import _FOLDS, TABLES
 from tripod.verify import fold as folding
+from tripod.verify.rows import ACTOR_AND_TIME
 from tripod.verify.scan import shortcut
 from tripod.verify.scan.shortcut import Shortcut
 
@@ -171,6 +174,8 @@ CUT = {
     "channel": "live", "first": 0, "size": 13, "last_writer": "system", "last_time": 0,
     "removed": [{"handle": "ann", "count": 1}],
 }  # fmt: skip
+LONG = {"sha256": "00", "size": 2**63 - 20}
+MANY = {"handle": "ann", "count": 2**63 - 2}
 STORIES: list[list[tuple[str, dict[str, Any]]]] = [
     [  # two events of one name
         ("bus.published", EVENT), ("bus.published", EVENT), ("bus.acked", ACK),
@@ -199,6 +204,16 @@ STORIES: list[list[tuple[str, dict[str, Any]]]] = [
         ("chat.created", {"channel": "live"}), ("chat.sent", LINE), ("chat.rotated", ROTATED),
         ("chat.sent", LINE | {"index": 1, "handle": "bob"}), ("chat.sent", LINE | {"index": 2}),
         ("chat.sent", LINE | SEEN | {"index": 3}), ("chat.sent", LINE | {"index": 4}),
+    ],
+    [  # another program's line is said to be so long that a sum with it fails
+        ("chat.created", {"channel": "live"}),
+        ("chat.unreadable", {"channel": "live", "index": 0, "observed": {"raw": LONG}}),
+        ("chat.sent", LINE | {"index": 1}), ("chat.sent", LINE | {"index": 2}),
+    ],
+    [
+        ("chat.created", {"channel": "live"}),
+        ("chat.header-seen", {"channel": "live", "participants": [MANY]}),
+        ("chat.sent", LINE), ("chat.sent", LINE | {"index": 1}),
     ],
     [  # lines were cut off
         ("chat.created", {"channel": "live"}), ("chat.sent", LINE), ("chat.deleted", CUT),
@@ -254,6 +269,26 @@ def test_what_a_team_mostly_does_takes_the_shortcut(monkeypatch: pytest.MonkeyPa
     assert taken == [True, True, True]
     assert made["events"] == [(0, NAMES[0], 1, 3, "ann", "done", 9, 0o644, 1, None, None, None)]
     assert made["lines"] == [("live", 0, 2, "ann", 5, 13, None)]
+
+
+def test_the_names_of_pending_events_are_forgotten_where_they_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shortcut, "_STORED", 3)
+    monkeypatch.setattr(shortcut, "_WAITING", 2)
+    short = Shortcut(ACTOR_AND_TIME, folding.note_message)
+    ops: shortcut.Ops = defaultdict(list)
+    for seq in range(20):
+        own = EVENT | {"name": f"{seq + 1}-a.event", "us": seq + 1}
+        theirs = ("events", PUBLISH, (seq, f"{seq}-b.event"), f"{seq}-b.event")
+        assert short.take(plain("bus.published", own, seq), ops, defaultdict(list))
+        short.add(theirs, ops)
+        assert len(short._stored) <= 3
+        assert len(short._waiting) <= 2
+    short.finish(ops)
+    assert sorted(values[1] for _, _, values, _ in ops["events"]) == sorted(
+        f"{seq + shift}-{who}.event" for seq in range(20) for shift, who in ((1, "a"), (0, "b"))
+    )
 
 
 def test_no_other_projection_folds_what_takes_the_shortcut() -> None:

@@ -5,22 +5,26 @@ Whatever is wrong, the report is the one that a single process gives.
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import drafts
 import pytest
-from specimens import SPECIMENS, copy, database, unguarded
+from specimens import SPECIMENS, copy, database, forge, read, unguarded
 
 from tripod.bus import events as bus
 from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk
 from tripod.team.team import Team
 from tripod.verify.check import Report
+from tripod.verify.child import start_child
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.fold import Compared, fold_own
 from tripod.verify.run import run
 from tripod.verify.scan import database as storage
+from tripod.verify.scan.rows import RowPass
 
 
 def _pending(root: str) -> Path:
@@ -99,13 +103,15 @@ HARMLESS = (
 )
 
 
-def judged(root: str, monkeypatch: pytest.MonkeyPatch, large: int) -> tuple[Report, OpenEvidence]:
+def judged(
+    root: str, monkeypatch: pytest.MonkeyPatch, large: int, *select: str
+) -> tuple[Report, OpenEvidence]:
     """The report of one process, or of two where ``large`` is small enough."""
     monkeypatch.setattr(storage, "LARGE", large)
     monkeypatch.setattr(storage, "child_cores", lambda: 2)
     with collect(root) as evidence:
         evidence.now_us = 0  # the seal's age is not what is compared
-        return run(evidence), evidence
+        return run(evidence, select or None), evidence
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -181,3 +187,96 @@ def test_the_files_of_the_queue_come_from_the_queue_alone(sound: str) -> None:
         others = {path for path, _ in file_renders(team.source, queue=False)}
         assert every - others == set(BUS.paths(team.source)) != set()
         assert len(list(bus.check(team))) > 0
+
+
+# Of some checks each process judges half of the entries -----------------------------------------
+
+LEDGER = ("chain-links", "sequence", "canonical-bytes", "bodies-present", "kinds-known")
+
+
+def _many(sound: str, folder: Path) -> str:
+    """A team whose entries 256 and later are the upper half."""
+    root = copy(sound, str(folder))
+    with Team(root) as team, team.act() as act:
+        act.append([drafts.displaced(f"scribe/{n}.md", "not ours", b"x") for n in range(480)])
+    return root
+
+
+def _grow(root: str) -> None:
+    with Team(root) as team:
+        bus.publish(team, "parser", "task-complete", "normal", "late")
+
+
+@pytest.mark.parametrize("seq", [254, 255, 256, 257])
+def test_a_link_that_fails_where_the_halves_meet_is_found(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seq: int
+) -> None:
+    root = _many(sound, tmp_path)
+    rows = read(database(root))
+    rows[seq] = rows[seq].headed(prev="ab" * 32)
+    forge(root, rows, link={seq})
+    alone, _ = judged(root, monkeypatch, 2**62, *LEDGER)
+    beside, _ = judged(root, monkeypatch, 1, *LEDGER)
+    assert beside == alone
+    assert [one.check for one in alone.outcomes if one.findings] == ["chain-links"]
+
+
+@pytest.mark.parametrize("select", [(), LEDGER])
+def test_what_is_appended_while_two_processes_read_is_no_fault(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, select: tuple[str, ...]
+) -> None:
+    root, parent, pass_over = _many(sound, tmp_path), os.getpid(), RowPass.run
+    with Team(root) as team:
+        size = team.store.head().size
+
+    def late(work: Callable[[], object]) -> Callable[[], object]:
+        _grow(root)
+        return start_child(work)
+
+    def growing(self: RowPass) -> None:
+        pass_over(self)
+        if os.getpid() != parent:
+            _grow(root)
+
+    alone, _ = judged(root, monkeypatch, 2**62, *select)
+    monkeypatch.setattr(storage, "start_child", late)
+    monkeypatch.setattr(RowPass, "run", growing)
+    beside, _ = judged(root, monkeypatch, 1, *select)
+    assert (beside.exit_code, beside.failures) == (alone.exit_code, alone.failures)
+    with Team(root) as team:
+        assert team.store.head().size > size + 1  # the child was at work
+
+
+@pytest.mark.parametrize("select", [(), LEDGER])
+def test_another_ledger_that_comes_into_its_place_is_not_the_one_that_is_judged(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, select: tuple[str, ...]
+) -> None:
+    root, other = _many(sound, tmp_path / "one"), _many(sound, tmp_path / "other")
+    rows = read(database(root))
+    forge(root, [*rows[:300], rows[300].headed(prev="ab" * 32), *rows[301:]], link={300})
+    alone, _ = judged(root, monkeypatch, 2**62, *select)
+
+    def swapped(work: Callable[[], object]) -> Callable[[], object]:
+        for end in ("", "-wal", "-shm"):
+            if os.path.exists(f"{database(other)}{end}"):
+                os.replace(f"{database(other)}{end}", f"{database(root)}{end}")
+        return start_child(work)
+
+    monkeypatch.setattr(storage, "start_child", swapped)
+    beside, _ = judged(root, monkeypatch, 1, *select)
+    assert not os.path.exists(database(other))
+    ours = [one for one in beside.outcomes if one.check in LEDGER]
+    assert ours == [one for one in alone.outcomes if one.check in LEDGER]
+
+
+def test_no_child_is_started_where_another_thread_runs() -> None:
+    # It might hold a lock of SQLite's at that moment, and no thread of the child gives it back.
+    assert start_child(os.getpid)() not in (None, os.getpid())
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        assert start_child(os.getpid)() is None
+    finally:
+        over.set()
+        other.join()
