@@ -16,7 +16,7 @@ from exchange_runs import POINTS
 from story import folder
 
 HERE = Path(__file__).resolve().parents[2]
-RUNS = 220  # of each of two processes
+RUNS = int(os.environ.get("TRIPOD_TRIALS", "110"))  # of each of two processes
 
 
 def begin(where: Path, seed: int, runs: int, how: str) -> "subprocess.Popen[str]":
@@ -50,10 +50,10 @@ def test_killed_anywhere_while_others_write_loses_nothing() -> None:
     for found in both:
         kills.update(found["kills"])
     assert set(kills) == set(POINTS)
-    assert kills.total() >= 300
-    assert sum(found["runs"] for found in both) >= 400
-    assert sum(found["writes"] for found in both) >= 2_000
-    assert sum(found["evidence"] for found in both) >= 100
+    assert kills.total() >= 1.3 * RUNS
+    assert sum(found["runs"] for found in both) >= 1.8 * RUNS
+    assert sum(found["writes"] for found in both) >= 9 * RUNS
+    assert sum(found["evidence"] for found in both) >= 0.4 * RUNS
 
 
 @pytest.mark.slow
