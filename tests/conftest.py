@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
@@ -17,7 +18,7 @@ from specimens import build
 from story import Story, folder
 
 from tripod.ledger.locator import ACTOR_ENV, LEDGER
-from tripod.verify import run
+from tripod.verify import child, run
 
 # A slow machine is no failure, so no profile has a deadline. On CI the same commit gives the same
 # examples; `make deep` looks further, anew each time.
@@ -50,6 +51,12 @@ def signers_home(monkeypatch: pytest.MonkeyPatch) -> str:
     home = f"{_HOMES}/{next(_numbers)}"
     monkeypatch.setenv("TRIPOD_HOME", home)
     return home
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads that other tests left (those of a web server) are none of this one's."""
+    monkeypatch.setattr(child, "ALONE", threading.active_count())
 
 
 @pytest.fixture(autouse=True)

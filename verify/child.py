@@ -23,6 +23,9 @@ from tripod.ledger.progress import silence_progress
 _PIPE = 1024 * 1024  # bytes: what Linux gives to everybody
 _BUFFER = 64 * 1024  # bytes: each write wakes the other process
 
+ALONE = 1
+"""So many threads does a process have that runs no other; a test's may have some beside its own."""
+
 T = TypeVar("T")
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -36,12 +39,16 @@ def child_cores() -> int:
 
 
 def start_child(work: Callable[[], T]) -> Callable[[], T | None]:
-    """Begin ``work`` in a child; the function given back waits for its value (None: it failed)."""
+    """Begin ``work`` in a child; the function given back waits for its value (None: it failed).
+
+    None is begun where other threads run: a lock that one of them holds at this moment, as SQLite's
+    own, is held in the child for ever.
+    """
 
     def serve(_: IO[bytes], out: IO[bytes]) -> None:
         out.write(pickle.dumps(work()))
 
-    child = _fork(serve)
+    child = _fork(serve) if threading.active_count() <= ALONE else None
     if child is None:
         return lambda: None
     number, to, source = child
@@ -151,11 +158,8 @@ def _room_in(pipe: IO[bytes]) -> int:
 def _fork(serve: Callable[[IO[bytes], IO[bytes]], None]) -> tuple[int, IO[bytes], IO[bytes]] | None:
     """A child that does one thing, by what it reads and writes; and the other ends of both.
 
-    None where none can be started, or other threads run: a lock that one of them holds at this
-    moment, as SQLite's own, is held in the child for ever.
+    None where none can be started.
     """
-    if threading.active_count() > 1:
-        return None
     pipes: list[int] = []
     try:
         pipes += os.pipe()
