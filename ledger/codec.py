@@ -58,19 +58,22 @@ def _are_few() -> bool:
     _left -= 1
     if _left >= 0:
         return True
-    globals().update(_by_orjson())
+    _by_orjson()
     return False
 
 
 def _by_orjson() -> dict[str, Callable[[Any], Any]]:
+    """Put orjson's functions in the place of those of this module, and give them."""
     from orjson import OPT_SORT_KEYS, OPT_STRICT_INTEGER, dumps, loads
 
     in_order = OPT_STRICT_INTEGER | OPT_SORT_KEYS
-    return {  # of `partial` a call takes 300 ns more
+    functions: dict[str, Callable[[Any], Any]] = {  # of `partial` a call takes 300 ns more
         "loads": loads,
         "dumps": lambda value: dumps(value, None, OPT_STRICT_INTEGER),
         "dumps_sorted": lambda value: dumps(value, None, in_order),
     }
+    globals().update(functions)
+    return functions
 
 
 def read_small(data: bytes) -> Any:

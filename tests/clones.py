@@ -90,7 +90,8 @@ def rewrite(git: Git, name: str, back_to: Path) -> None:
     put_back(Path(database_of(f"{git.root}/.nbs")), back_to)
     shutil.rmtree(git.root / ".nbs")
     (git.root / ".nbs").mkdir()
-    assert run(git.root, "rebuild").code == 0
+    done = run(git.root, "rebuild")
+    assert done.code == 0, done.err
     with Team(f"{git.root}/.nbs") as team:
         Path(seal_path(team.store.origin)).unlink()
     for text in ("Wine!", "More wine!", "Even more wine!"):

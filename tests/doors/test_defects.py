@@ -16,7 +16,7 @@ DEFECTS = {
     " behind_an_option a_slip_in_an_option",
     "B12.6 not YAML": "test_nbs_bus_defects.py any_parser_reads control_bytes",
     "B12.7 temporary files": "test_nbs_bus_defects.py unfinished_file no_temporary_file",
-    "B12.8 durability, order": "test_nbs_bus_defects.py synced_and_chained clock_that_goes",
+    "B12.8 durability, order": "test_nbs_bus_defects.py chained_and_synced clock_that_goes",
     "B12.9 consumers": "test_nbs_bus_defects.py no_two_consumers racing_acknowledgements"
     " a_consumer_is_woken",
     "B12.10 the trail": "test_nbs_bus_defects.py who_acknowledged writes_over_nothing",
