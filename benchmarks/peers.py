@@ -195,7 +195,7 @@ class _Running:
         self.process.communicate()
 
     def fill(self, count: int) -> None:
-        """Give it so many entries, by whatever means it has."""
+        """Give it so many entries: in one batch, or one by one where it takes no batch."""
         if self.act("batch", [TEXT] * count) is None:
             self.act("append", [TEXT] * count)
 

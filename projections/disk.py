@@ -295,7 +295,7 @@ class Disk:
         return None if "/" in to else to
 
     def listed(self, folder: str) -> list[str]:
-        """All names in a folder, whatever has them, in no order; [] if it is not one."""
+        """The names of all files, folders and links in a folder, in no order; [] without one."""
         if self._leads_away(folder):
             return []
         try:

@@ -180,11 +180,11 @@ def _become(
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Have what is done inside end with TimeoutError after so long."""
+def within(seconds: float, error: type[BaseException] = TimeoutError) -> Iterator[None]:
+    """End what is done inside with ``error`` after so long."""
 
     def late(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise TimeoutError("it hangs")
+        raise error("it hangs")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)

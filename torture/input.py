@@ -18,19 +18,18 @@ import json
 import os
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from torture.children import within
 from torture.mutation import grow, mutate
 from torture.parsers import Parser, parsers
 from torture.teams import Case, Result, Scene
@@ -141,7 +140,7 @@ def tried(parser: Parser, data: bytes, floor: _Floor | None = None) -> Result:
     limit = 60.0 if floor is None else floor.limit(len(data))
     begun = time.process_time()
     try:
-        with _ended_after(4 * limit + PATIENCE):
+        with within(4 * limit + PATIENCE, _HangsError):
             result = _answer(parser, data)
     except _HangsError:
         return Result(f"hangs: {limit:.2f} s are allowed, and it was given up", wrong=True)
@@ -193,21 +192,7 @@ def _form(value: Any, depth: int = 3) -> str:
 
 
 class _HangsError(BaseException):
-    """An input took so long that it was given up."""
-
-
-@contextmanager
-def _ended_after(seconds: float) -> Iterator[None]:
-    def give_up(*_: object) -> None:
-        raise _HangsError
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    """An input took too long; no parser takes this for an error of its own."""
 
 
 def _seconds(parser: Parser, data: bytes) -> float:
@@ -226,7 +211,7 @@ class _Floor:
         texts = [(one + end) * (8192 // max(1, len(one)) + 1) for one, end in ends]
         # Some take no more than a few KiB.
         slowest = max(_seconds(parser, one[:size]) / size for one in texts for size in (2048, 8192))
-        # Whatever is read is looked at: as long as its words take may be taken by anything.
+        # Every parser may take as long as it takes to find the words of the text.
         begun = time.process_time()
         re.findall(rb"\w+", texts[0] * 8)
         self.rate = max(slowest, (time.process_time() - begun) / (8 * len(texts[0])))
@@ -273,7 +258,7 @@ class _Lines:
         traced = sys.gettrace()
         sys.settrace(of_call)
         try:
-            with _ended_after(5):
+            with within(5, _HangsError):
                 _answer(self.parser, data)
         except _HangsError:
             return False  # it is judged where its time is
