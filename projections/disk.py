@@ -199,13 +199,21 @@ class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
     def __init__(
-        self, root: str, *, steady: bool = False, places: Mapping[str, str] | None = None
+        self,
+        root: str,
+        *,
+        steady: bool = False,
+        places: Mapping[str, str] | None = None,
+        extents: dict[str, tuple[int, int]] | None = None,
     ) -> None:
         """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files.
 
-        ``places`` says which first parts of paths stand for folders elsewhere.
+        ``places`` says which first parts of paths stand for folders elsewhere. ``extents`` are the
+        logs and chats that were read, each with its inode and its size then: what has been added to
+        one since is not read. So all that is read is of one moment, while others add to it.
         """
         self.root = root
+        self._extents = extents
         self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
         self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
@@ -222,8 +230,12 @@ class Disk:
             found = os.lstat(self.full(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        known = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-        return disk_stat(found) if known else None
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            return None
+        seen = None if self._extents is None else self._extents.get(path)
+        if seen is not None and seen[0] == found.st_ino and seen[1] < found.st_size:
+            return disk_stat(found)._replace(size=seen[1])
+        return disk_stat(found)
 
     def is_of_this_start(self, path: str) -> bool:
         """Whether a file or folder was changed since the host was started, by its time."""
@@ -357,6 +369,10 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
+            if self._extents is not None and path.endswith(_GROWING):
+                inode, size = self._extents.setdefault(path, (found.st_ino, found.st_size))
+                if inode == found.st_ino and size <= min(found.st_size, limit):
+                    return os.read(fd, size), disk_stat(found)._replace(size=size)
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -492,8 +508,8 @@ class Disk:
         """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
 
         Without it their sender, which rewrites the whole file, would overwrite ours, and we would
-        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
-        the ledger's lock must not wait: others take this one first, and both would wait for ever.
+        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Nobody
+        waits with it for the ledger's lock, or with that for it (``Team._transaction``).
         """
         return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 
@@ -503,6 +519,8 @@ def disk_stat(found: os.stat_result) -> DiskStat:
     return DiskStat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
 
 
+_GROWING = (".chat", ".md")
+"""Files to which other programs add at any moment."""
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
 """A symbolic link, a socket, a folder, a pipe or a device stands there."""
 

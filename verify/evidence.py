@@ -264,13 +264,18 @@ class OpenEvidence(Evidence):
 
     # The team's files --------------------------------------------------------------------------
 
+    @cached_property
+    def _extents(self) -> dict[str, tuple[int, int]]:
+        """How far logs and chats were read: what is added to them meanwhile is not judged."""
+        return {}
+
     @property
     def disk(self) -> projections.Disk | None:
         """The team directory, where there is one."""
         return (
             None
             if self.root is None
-            else projections.Disk(self.root, steady=True, places=self.places)
+            else projections.Disk(self.root, steady=True, places=self.places, extents=self._extents)
         )
 
     def file(self, path: str) -> bytes | None:
@@ -278,7 +283,8 @@ class OpenEvidence(Evidence):
         data = None
         with suppress(projections.TooBigError, ValueError, OSError):
             if self.root is not None:
-                data = projections.Disk(self.root, places=self.places).read(path, _READ_LIMIT)
+                disk = projections.Disk(self.root, places=self.places, extents=self._extents)
+                data = disk.read(path, _READ_LIMIT)
         remnant = None if self.folded is None else self.folded.remnants.get(path)
         return data if data is None or remnant is None else remnant.whole
 
@@ -607,6 +613,8 @@ LOOKS = 5
 """How often a team is judged anew while others work in it: what was read is not of one moment."""
 _BRIEF_S = 5.0  # a look that takes longer keeps nobody from writing
 _WAIT_S = 2.0  # how long a busy writer is waited for
+_LAST_WAIT_S = 10.0  # and by the last look, which else may see files that are ahead of the ledger
+_POLL_S = 0.001  # many wait for the lock in the system's queue: it is free for a moment only
 _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
 _STEPS = 10_000  # instructions of SQLite's machine
 
@@ -654,15 +662,18 @@ def judge_until_still(path: str, judge: Callable[[int], Judged | None]) -> Judge
             return found
     root = team_of(path) if os.path.isdir(path) else None
     is_brief = time.monotonic() - began < _BRIEF_S * (LOOKS - 1)
-    with writers_kept_out(root) if root is not None and is_brief else nullcontext():
+    kept = writers_kept_out(root, _LAST_WAIT_S) if root is not None and is_brief else nullcontext()
+    with kept:
         found = judge(0)
     assert found is not None, "the last look judges"
     return found
 
 
 @contextmanager
-def writers_kept_out(root: str) -> Iterator[str | None]:
+def writers_kept_out(root: str, wait_s: float | None = None) -> Iterator[str | None]:
     """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
+
+    ``wait_s``: for how many seconds at most.
 
     The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
     holds it.
@@ -673,12 +684,12 @@ def writers_kept_out(root: str) -> Iterator[str | None]:
         yield None  # nobody ever wrote, or not here
         return
     try:
-        until = time.monotonic() + _WAIT_S
+        until = time.monotonic() + (_WAIT_S if wait_s is None else wait_s)
         while True:
             if lock_open_file(fd, shared=True):
                 yield None
             elif time.monotonic() < until:
-                time.sleep(0.02)
+                time.sleep(_POLL_S)
                 continue
             else:
                 yield _holder(os.fstat(fd).st_ino)
