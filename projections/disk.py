@@ -195,6 +195,36 @@ class DiskPlaces:
         return ["", *shared, WORKERS]
 
 
+class FirstLooks:
+    """Logs and chats as they were when they were first read, while other programs add to them.
+
+    Each is kept open, so that it may also be replaced. What was added to one since is not read.
+    """
+
+    MOST = 100
+    """So many are kept; of others each look is a new one."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[int, DiskStat]] = {}
+
+    def keep(self, path: str, fd: int, found: DiskStat) -> None:
+        """Keep a file that was just opened, if other programs may add to it at any moment."""
+        if path.endswith((".chat", ".md")) and len(self._kept) < self.MOST:
+            self._kept[path] = os.dup(fd), found
+
+    def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
+        """What ``Disk.look`` gave first; None: it is not kept, or holds more than ``limit``."""
+        kept = self._kept.get(path)
+        if kept is None or kept[1].size > limit:
+            return None
+        return os.pread(kept[0], kept[1].size, 0), kept[1]
+
+    def close(self) -> None:
+        """Keep nothing any longer."""
+        while self._kept:
+            os.close(self._kept.popitem()[1][0])
+
+
 class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
@@ -204,16 +234,15 @@ class Disk:
         *,
         steady: bool = False,
         places: Mapping[str, str] | None = None,
-        extents: dict[str, tuple[int, int]] | None = None,
+        first: FirstLooks | None = None,
     ) -> None:
         """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files.
 
-        ``places`` says which first parts of paths stand for folders elsewhere. ``extents`` are the
-        logs and chats that were read, each with its inode and its size then: what has been added to
-        one since is not read. So all that is read is of one moment, while others add to it.
+        ``places`` says which first parts of paths stand for folders elsewhere. ``first`` keeps the
+        logs and chats as they were when they were first read.
         """
         self.root = root
-        self._extents = extents
+        self._first = first
         self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
         self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
@@ -230,12 +259,8 @@ class Disk:
             found = os.lstat(self.full(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            return None
-        seen = None if self._extents is None else self._extents.get(path)
-        if seen is not None and seen[0] == found.st_ino and seen[1] < found.st_size:
-            return disk_stat(found)._replace(size=seen[1])
-        return disk_stat(found)
+        known = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+        return disk_stat(found) if known else None
 
     def is_of_this_start(self, path: str) -> bool:
         """Whether a file or folder was changed since the host was started, by its time."""
@@ -357,6 +382,9 @@ class Disk:
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
+        kept = None if self._first is None else self._first.look(path, limit)
+        if kept is not None:
+            return kept
         try:
             full = self._plain(path) if self._odd is None else self._steady(path, self._odd)
             if full is None:
@@ -369,10 +397,8 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
-            if self._extents is not None and path.endswith(_GROWING):
-                inode, size = self._extents.setdefault(path, (found.st_ino, found.st_size))
-                if inode == found.st_ino and size <= min(found.st_size, limit):
-                    return os.read(fd, size), disk_stat(found)._replace(size=size)
+            if self._first is not None:
+                self._first.keep(path, fd, disk_stat(found))
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -519,8 +545,6 @@ def disk_stat(found: os.stat_result) -> DiskStat:
     return DiskStat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
 
 
-_GROWING = (".chat", ".md")
-"""Files to which other programs add at any moment."""
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
 """A symbolic link, a socket, a folder, a pipe or a device stands there."""
 

@@ -118,7 +118,6 @@ def rebuild(
         raise BadArgumentError("--take-in and --discard: give one of them")
     locks: set[str] = set()
     while True:
-        kept = 0
         with (
             suppress(_WrittenMeanwhileError),
             team.act(full=True, anew=True, beyond=take or "", locks=locks) as act,
@@ -134,21 +133,7 @@ def rebuild(
                 strays = list(unknown_event_files(team.source, team.disk))
                 why |= dict.fromkeys(strays, "the ledger holds no such event")
                 paths.update(strays)
-            # Half of a merge is refused in any case, by `displace`.
-            lost = unrecorded_pieces(
-                team.source, team.disk, sorted(why.keys() - act.writer.unmerged.keys())
-            )
-            if lost and discard is None:
-                late = _written_meanwhile(act, lost.keys() - locks)
-                if late:
-                    locks |= late
-                    raise _WrittenMeanwhileError
-                raise RefusedError(refusal_of_losses(lost, "rebuild"))
-            for path, reason in why.items():
-                # Of the pieces only the number: a later redaction of their texts would miss it.
-                count = len(lost.get(path, ()))
-                said = f"; with {count} pieces that no entry holds, discarded: {discard}"
-                kept += act.displace(path, reason + said if count else reason)
+            kept = _keep(act, why, discard, locks)
             act.rewrite |= paths
             if not act.conflicts:
                 team.warnings.clear()
@@ -162,6 +147,30 @@ def rebuild(
 
 class _WrittenMeanwhileError(Exception):
     """Another program added to a file after what others wrote was taken in."""
+
+
+def _keep(act: Act, why: Mapping[str, str], discard: str | None, locks: set[str]) -> int:
+    """Keep the bytes of files that are to be written, for those reasons; how many were kept.
+
+    Raises RefusedError: they hold pieces that no entry holds, and no reason is given.
+    _WrittenMeanwhileError: these were only now added; the locks of the files are added to
+    ``locks``, so that nobody adds to them when all is done again.
+    """
+    # Half of a merge is refused in any case, by `displace`.
+    lost = unrecorded_pieces(act.source, act.disk, sorted(why.keys() - act.writer.unmerged.keys()))
+    if lost and discard is None:
+        late = _written_meanwhile(act, lost.keys() - locks)
+        if late:
+            locks |= late
+            raise _WrittenMeanwhileError
+        raise RefusedError(refusal_of_losses(lost, "rebuild"))
+    kept = 0
+    for path, reason in why.items():
+        # Of the pieces only the number: a later redaction of their texts would miss it here.
+        count = len(lost.get(path, ()))
+        said = f"; with {count} pieces that no entry holds, discarded: {discard}"
+        kept += act.displace(path, reason + said if count else reason)
+    return kept
 
 
 def _written_meanwhile(act: Act, paths: Iterable[str]) -> set[str]:
