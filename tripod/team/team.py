@@ -3,7 +3,7 @@
 ``Team.act`` is the one way in which anything is done:
 
 1. take the writer's lock and begin the transaction (``tripod.ledger.sqlite.store`` has the order
-   of durability in words);
+   of durability in words), then the original tools' locks on the files that the act writes;
 2. take in what other programs wrote to the files since, as observed entries: nothing is written
    over that is not in the ledger. What contradicts the ledger is named, and files that vanished
    are written again;
@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -68,6 +68,7 @@ from tripod.team.files import Files, has_foreign_file_lock, ignore_files, is_liv
 from tripod.team.intake import name_pending, refuse_if_ahead, renew_older_positions, take_in
 
 if TYPE_CHECKING:
+    from tripod.ledger.sqlite.store import SQLiteTransaction
     from tripod.trust.signature import Signing
 
 
@@ -75,6 +76,10 @@ MOST_UNSYNCED = 1000
 """Entries whose files nobody waited for: then the disk is, once for all of them."""
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
+
+
+class _LockedElsewhereError(Exception):
+    """Another program has the lock on a file that an act is to write."""
 
 
 def find_team(given: str | os.PathLike[str] | None, start: str | None = None) -> str:
@@ -389,34 +394,61 @@ class Team(ActContext):
     ) -> Iterator[Act]:
         """Steps 1 to 5, once; ``late`` are files that another program wrote in the time before."""
         act: Act
-        with ExitStack() as held:
-            names = [path for path in sorted(locks) if has_foreign_file_lock(path)]
-            for path in names:
-                if self.disk.stat(path.rpartition("/")[0]) is None:
-                    continue  # no folder: the original tools cannot be at work in it
-                try:
-                    held.enter_context(self.disk.foreign_lock(path))
-                except OSError as error:
-                    raise UnwritableError(
-                        f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
-                    ) from error
-            write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
-            with self.store.transaction(after=write, mends=anew) as transaction:
-                is_weak = self.files.is_weak  # of the file system, so it stays true
-                self.files = Files(self.disk, self.source, names)
-                self.files.is_weak = is_weak
-                act = Act(self, self.files, transaction, full=full)
-                act.look.beyond = beyond
-                self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
-                try:
-                    yield act
-                    renew_older_positions(act, act.renew_older_states())
-                    act.refuse_blocked()
-                    act.keep_displaced()
-                except BaseException:
-                    self.files.moves.give_back()
-                    raise
-                held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+        names = [path for path in sorted(locks) if has_foreign_file_lock(path)]
+        write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
+        with self._place(names, write, mends=anew) as (transaction, held):
+            is_weak = self.files.is_weak  # of the file system, so it stays true
+            self.files = Files(self.disk, self.source, names)
+            self.files.is_weak = is_weak
+            act = Act(self, self.files, transaction, full=full)
+            act.look.beyond = beyond
+            self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
+            try:
+                yield act
+                renew_older_positions(act, act.renew_older_states())
+                act.refuse_blocked()
+                act.keep_displaced()
+            except BaseException:
+                self.files.moves.give_back()
+                raise
+            held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+
+    @contextmanager
+    def _place(
+        self, names: Sequence[str], write: Callable[[], None], *, mends: bool
+    ) -> Iterator[tuple[SQLiteTransaction, ExitStack]]:
+        """The writer's place, and in it the original tools' locks on the files ``names``.
+
+        Who waits for the place with a file's lock in hand keeps every other program that writes
+        the file waiting as well. So the locks are taken in the place, and there nobody waits for
+        one: what another program has is waited for outside. Where others are quicker each time, the
+        locks are taken first in the end.
+        """
+        for comes_first in (*[False] * MAX_TRIES, True):
+            with suppress(_LockedElsewhereError), ExitStack() as held:
+                if comes_first:
+                    self._lock(names, held, wait=True)
+                with self.store.transaction(after=write, mends=mends) as transaction:
+                    if not comes_first and not self._lock(names, held, wait=False):
+                        raise _LockedElsewhereError
+                    yield transaction, held
+                return
+            with ExitStack() as held:
+                self._lock(names, held, wait=True)
+
+    def _lock(self, names: Sequence[str], held: ExitStack, *, wait: bool) -> bool:
+        """Take the original tools' locks on files; whether all are held: with ``wait`` they are."""
+        for path in names:
+            if self.disk.stat(path.rpartition("/")[0]) is None:
+                continue  # no folder: the original tools cannot be at work in it
+            try:
+                if not held.enter_context(self.disk.foreign_lock(path, wait=wait)):
+                    return False
+            except OSError as error:
+                raise UnwritableError(
+                    f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+                ) from error
+        return True
 
     def _settle_takes(self, act: Act) -> None:
         """Where a COMMIT failed, events that were taken go back to the queue."""
