@@ -493,7 +493,7 @@ class Disk:
 
         Without it their sender, which rewrites the whole file, would overwrite ours, and we would
         call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
-        the ledger's lock must not wait: others take this one first, and both would wait for ever.
+        the ledger's lock must not wait: another act may have this one, and both would wait for ever.
         """
         return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 
