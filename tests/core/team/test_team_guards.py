@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -29,7 +27,7 @@ from tripod.projections.disk import Disk
 from tripod.projections.engine import TABLES
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
-from tripod.team.team import MAX_TRIES, Team
+from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -263,41 +261,3 @@ def test_counts_that_somebody_edited_stay_for_the_verifier_to_tell(busy: Story, 
     with collect(str(busy.project)) as evidence:
         (found,) = (one for one in run(evidence, select=["drift"]).outcomes)
     assert [finding.where for finding in found.findings] == ["counts.json"]
-
-
-@pytest.mark.parametrize("refused", [0, 1, MAX_TRIES])
-def test_the_original_lock_is_waited_for_without_the_writers_place(
-    busy: Story, refused: int
-) -> None:
-    """Nor is the place waited for with that lock in hand, unless others were quicker each time."""
-    asked: list[tuple[bool, bool]] = []
-    held = 0
-    with busy.team() as team:
-
-        @contextmanager
-        def lock(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
-            nonlocal held
-            assert not held
-            asked.append((wait, team.store.db.in_transaction))
-            is_ours = wait or sum(not waits for waits, _ in asked) > refused
-            held += is_ours
-            try:
-                yield is_ours
-            finally:
-                held -= is_ours
-                assert not (is_ours and team.store.db.in_transaction)
-
-        def write(team: Team, *call: object, **how: object) -> None:
-            assert held
-            writes(team, *call, **how)
-
-        writes: Any = Team._write_files
-        with (
-            mock.patch.object(Disk, "foreign_lock", lock),
-            mock.patch.object(Team, "_write_files", write),
-        ):
-            chat_send.send(team, "live", "ann", "said once")
-        said = [entry for entry in team.entries() if entry.kind == "chat.sent"]
-    tried, waited = (False, True), (True, False)
-    assert asked == [*[tried, waited] * refused, waited if refused == MAX_TRIES else tried]
-    assert len(said) == 2
