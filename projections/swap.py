@@ -138,12 +138,12 @@ def swap_files(one: str, other: str) -> bool:
     call = _renameat2()
     if call is None:
         return False
-    import ctypes
-
     names = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
     if call(*names) == 0:
         return True
-    number = ctypes.get_errno()
+    import _ctypes
+
+    number = _ctypes.get_errno()
     if number in _CANNOT:
         return False
     raise OSError(number, os.strerror(number), other)
@@ -153,9 +153,18 @@ def swap_files(one: str, other: str) -> bool:
 def _renameat2() -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes
+    import _ctypes  # what ctypes is made of: all of it is a thirtieth of `chat send`
 
-    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    class Call(_ctypes.CFuncPtr):
+        """A function that gives an integer and says in ``errno`` why it failed."""
+
+        _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+
+    try:
+        libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None: what is loaded
+        return Call(_ctypes.dlsym(libc, "renameat2"))
+    except OSError:
+        return None
 
 
 def _link_instead(staged: str, full: str, beside: str) -> bool:
@@ -212,7 +221,8 @@ def _lease(fd: int) -> bool | None:
     a signal, which by default would end us: it is told to send one that by default does nothing.
     """
     try:
-        from signal import SIGURG  # few commands come here
+        # It is loaded already; ``signal`` makes enums of all that is in it.
+        from _signal import SIGURG  # type: ignore[import-not-found]
 
         fcntl.fcntl(fd, fcntl.F_SETSIG, SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)

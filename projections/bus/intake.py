@@ -10,8 +10,9 @@ Source: spec nbs-compat B2, B4, B7; design, "Foreign writes".
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from contextlib import suppress
 from typing import Any
 
 from tripod.ledger import EVENTS, PROCESSED, Draft
@@ -188,8 +189,8 @@ def _acknowledged(folder: str, name: str) -> Draft:
 def _new_files(reader: ManifestReader, folder: str, queue: str, where: str) -> tuple[Spill, bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
-    The folder is listed once, and one query strikes the known names from that list: a query for
-    each name of 100,000 takes ten times as long. A daily command lists none that is as it was.
+    The folder is listed once, and the known names are struck from that list: a query for each name
+    of 100,000 takes ten times as long. A daily command lists none that is as it was.
     Where none is known (a past is taken in) nothing is held. Those that are given have an order
     (``Spill.in_order``).
     """
@@ -197,20 +198,34 @@ def _new_files(reader: ManifestReader, folder: str, queue: str, where: str) -> t
     stat = None if reader.full or reader.shown.is_behind else reader.disk.stat(folder)
     if stat is not None and reader.unchanged(folder, stat):
         return new, True
-    if next(_known(reader, queue, where, "count(*)")) == (0,):
+    if next(_known(reader, queue, where, "1", " LIMIT 1"), None) is None:
         for name, what in reader.disk.walk(folder):
             if _is_event(name) and what != "no text":
                 new.append((queue + name, 0), queue + name)
         return new, True
     there = set(reader.disk.listed(folder))
-    count = len(there)
-    column = f"substr(name, {len(queue) + 1})" if queue else "name"
-    there.difference_update(chain.from_iterable(_known(reader, queue, where, column)))
-    for name in there:
+    known = _known_names(reader, queue, where)
+    fresh = there - known
+    for name in fresh:
         if _is_event(name) and is_text(name):
             new.append((queue + name, 0), queue + name)
-    is_whole = next(_known(reader, queue, where, "count(*)")) == (count - len(there),)
-    return new, is_whole
+    return new, len(there) - len(fresh) == len(known)
+
+
+def _known_names(reader: ManifestReader, queue: str, where: str) -> set[str]:
+    """The names of the event files ``where`` that the ledger has in a queue's folder.
+
+    SQLite gives them in one text: 100,000 rows take three times as long. No name of a file holds a
+    slash; where a row of an altered table does, the parts are more than the rows.
+    """
+    column = f"substr(name, {len(queue) + 1})" if queue else "name"
+    with suppress(sqlite3.DataError):  # above 10^9 bytes
+        columns = f"count(*), group_concat({column}, '/')"
+        count, text = next(_known(reader, queue, where, columns))
+        names = text.split("/") if count else []
+        if len(names) == count:
+            return set(names)
+    return {name for (name,) in _known(reader, queue, where, column)}
 
 
 def _known(

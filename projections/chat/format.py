@@ -325,9 +325,10 @@ def parse_chat_cursors(data: bytes) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for line in data.decode("utf-8", "replace").split("\n"):
-        match = None if line.startswith("#") else re.fullmatch(r"([^=\n]+)=([0-9]{1,10})", line)
-        if match is not None and int(match[2]) <= 2**31 - 1:
-            found[match[1]] = int(match[2])
+        name, _, index = line.partition("=")
+        is_number = index.isascii() and index.isdigit() and len(index) <= 10
+        if name and is_number and name[0] != "#" and int(index) <= 2**31 - 1:
+            found[name] = int(index)
     return found
 
 

@@ -226,6 +226,8 @@ def parse_decision_archive_name(name: str) -> tuple[str, str] | None:
     >>> parse_decision_archive_name("live-log-archive-20260221-101500.md")
     ('live-log', '20260221-101500')
     """
+    if "-archive" not in name:
+        return None
     match = re.fullmatch(rf"(?s)(.+)-(?:{_STAMP}-archive|archive-{_STAMP})(?:\.md)?", name)
     return (match[1], match[2] or match[3]) if match else None
 

@@ -3,18 +3,22 @@
 Source: spec nbs-compat B; seeds: nbs-bus; design section 7.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, event_name_us, format_time, valid_event_name
 from tripod.projections.bus.tables import IS_OURS, events_in_queue, render_event
-from tripod.projections.disk import odd_config_on_disk
-from tripod.team.act import Act, check_event_for_act, digest_of, draft_event_for_act
+from tripod.team.act import (
+    Act,
+    check_event_for_act,
+    digest_of,
+    draft_event_for_act,
+    settings_of_queue,
+)
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -79,27 +83,6 @@ class PruneResult(NamedTuple):
     folder: bool
 
 
-def settings(team: Team) -> dict[str, Any]:
-    """The configuration as last taken in, or the defaults; an unreadable file is a warning."""
-    path = f"{BUS.folder}/{team.queue}config.yaml"
-    odd = odd_config_on_disk(team.disk, path)
-    if odd is not None and f"{path} {odd}" not in team.warnings:
-        team.warnings.append(f"{path} {odd}")
-    row = team.store.db.execute(
-        "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
-    ).fetchone()
-    if row is None or row[0] is None:
-        from tripod.projections.bus.format import Config
-
-        return Config()._asdict()
-    for problem in json.loads(row[1] or "[]"):
-        place = f"{path}:{problem['line']}" if problem["line"] else path
-        warning = ": ".join(filter(None, (place, problem["key"], problem["message"])))
-        if warning not in team.warnings:
-            team.warnings.append(warning)
-    return json.loads(row[0])  # type: ignore[no-any-return]
-
-
 def publish(
     team: Team,
     source: str,
@@ -119,7 +102,7 @@ def publish(
     """
     check_event_for_act(source, type_, priority, payload)
     with team.act(hasty=True, joins=True, by=source) as act:
-        window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
+        window = settings_of_queue(team)["dedup_window"] if dedup_window is None else dedup_window
         if dedup_window is None and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
             window = 0  # two decisions within the configured window are two; so are checkpoints
         if window:
@@ -328,7 +311,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
     if max_bytes is not None and max_bytes <= 0:
         raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
     with team.act(joins=True, by=actor) as act:
-        limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
+        limit = settings_of_queue(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables
         folder = f"{BUS.folder}/processed/{team.queue}".rstrip("/")
         done = team.disk.stat(folder) is not None
@@ -378,7 +361,7 @@ def status(team: Team, now_us: int) -> Status:
         f"SELECT count(*), coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}",
         values,
     ).fetchone()
-    timeout = settings(team)["ack_timeout"]
+    timeout = settings_of_queue(team)["ack_timeout"]
     stale = 0
     if timeout:
         stale = db.execute(

@@ -32,13 +32,12 @@ from tripod.bus.events import (
     event_queue,
     find_event_for,
     full_event_name,
-    settings,
 )
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.kinds.bus import CLAIMED, RELEASED, SEEN
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
-from tripod.team.act import draft_event_for_act
+from tripod.team.act import draft_event_for_act, settings_of_queue
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -176,7 +175,7 @@ def wait(
     that ``soon`` gives. A ``timeout`` of None waits for ever. Raises NotFoundError (the time is
     over).
     """
-    config = settings(team)
+    config = settings_of_queue(team)
     until = inf if timeout is None else time.monotonic() + timeout
     folder = team.disk.full(f"{BUS.folder}/{team.queue}".rstrip("/"))
     told = config["notify"] != "poll"

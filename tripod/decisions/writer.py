@@ -10,7 +10,6 @@ from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import Draft, codec, entry_leaf_hash
 from tripod.ledger.ids import fresh_ids, now_us
@@ -26,7 +25,7 @@ from tripod.projections.layout import LIVE
 from tripod.projections.peers.tables import is_observed_here, made_as
 from tripod.projections.pieces import BODY_ROOM, piece_draft
 from tripod.projections.text import text_line_problem
-from tripod.team.act import Act, draft_event_for_act
+from tripod.team.act import Act, draft_event_for_act, settings_of_queue
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
@@ -136,8 +135,8 @@ def log(
         if _quotes_chat(act, request):
             warnings.append(_QUOTES.format(RUN))
     checkpoint = str(due[0].body["name"]) if due else None
-    names_one = request.supersedes or re.search(_SOME_ID, f"{request.title} {request.rationale}")
-    if request.status in format_.CHANGES and not names_one:
+    is_change = request.status in format_.CHANGES and not request.supersedes
+    if is_change and not re.search(_SOME_ID, f"{request.title} {request.rationale}"):
         warnings.append(_NO_REFERENCE.format(request.status))
     return LoggedDecision(body["id"], number, checkpoint, warnings, file, cited)
 
@@ -644,7 +643,7 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
 
     The seeds count by ``grep`` on the log that the reviewer then reads: each log by itself.
     """
-    interval = settings(team)["pythia_interval"]
+    interval = settings_of_queue(team)["pythia_interval"]
     number, newest = decision.body["number"], decision.body["id"]
     db = act.transaction.tables
     # Those of peers are counted, and reviewed, in their own replicas.

@@ -194,10 +194,10 @@ def _may_be_due(team: Team, records: list[PulledRecord]) -> bool:
 
 
 def _ask(team: Team) -> str:
-    from tripod.bus.events import settings  # seldom needed
     from tripod.pythia.checkpoints import ask_over_team
+    from tripod.team.act import settings_of_queue  # seldom needed
 
-    return ask_over_team(team, settings(team)["pythia_interval"])
+    return ask_over_team(team, settings_of_queue(team)["pythia_interval"])
 
 
 def _pulled(

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast
 from tripod.agents import jobs
 from tripod.agents.jobs import Attempt, Job, JobHooks, job_attempts, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
-from tripod.bus.events import NOBODY, claim_on_event, settings, take_event
+from tripod.bus.events import NOBODY, claim_on_event, take_event
 from tripod.chat.writer import channel_name, live_span, say_in
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft
@@ -54,7 +54,7 @@ from tripod.pythia.reviewer import (
     reviewer_transcripts_in,
     sweep_reviewer_folders,
 )
-from tripod.team.act import Act, draft_event_for_act
+from tripod.team.act import Act, draft_event_for_act, settings_of_queue
 from tripod.team.team import Team
 
 HANDLE = "pythia"
@@ -424,7 +424,7 @@ def post(
     ``text`` is the whole assessment, in which ``judged`` found no problem, and ``handle`` its
     author. ``spawn`` is the run that it came from; None: it came from outside.
     """
-    channel = channel_name(settings(team)["pythia_channel"])
+    channel = channel_name(settings_of_queue(team)["pythia_channel"])
     with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], by=handle) as act:
         if _assessment_of(team, point.event) is not None:
             return False

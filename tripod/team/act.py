@@ -6,12 +6,13 @@ so on) work with it. The trust commands need no more than an ``ActContext``.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger import REDACTED, Draft, Entry
@@ -21,6 +22,7 @@ from tripod.ledger.sqlite.store import ReadOnlyStore, SQLiteStore, SQLiteTransac
 from tripod.projections import manifest
 from tripod.projections.bus.format import (
     PRIORITIES,
+    Config,
     Event,
     event_name,
     format_event,
@@ -28,7 +30,14 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_event_word,
 )
-from tripod.projections.disk import Disk, DiskStat, UnreadableError, in_the_way_on_disk
+from tripod.projections.bus.tables import BUS
+from tripod.projections.disk import (
+    Disk,
+    DiskStat,
+    UnreadableError,
+    in_the_way_on_disk,
+    odd_config_on_disk,
+)
 from tripod.projections.engine import (
     OWN,
     Looked,
@@ -105,6 +114,25 @@ class ActContext:
             if entries and transaction.cursors().files == size:
                 self.store.set_files(transaction.size)
         return entries
+
+
+def settings_of_queue(team: ActContext) -> dict[str, Any]:
+    """The queue's configuration as last taken in, or the defaults; what is wrong is a warning."""
+    path = f"{BUS.folder}/{team.queue}config.yaml"
+    odd = odd_config_on_disk(team.disk, path)
+    if odd is not None and f"{path} {odd}" not in team.warnings:
+        team.warnings.append(f"{path} {odd}")
+    row = team.store.db.execute(
+        "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
+    ).fetchone()
+    if row is None or row[0] is None:
+        return Config()._asdict()
+    for problem in json.loads(row[1] or "[]"):
+        place = f"{path}:{problem['line']}" if problem["line"] else path
+        warning = ": ".join(filter(None, (place, problem["key"], problem["message"])))
+        if warning not in team.warnings:
+            team.warnings.append(warning)
+    return json.loads(row[0])  # type: ignore[no-any-return]
 
 
 class ActFileState:

@@ -17,7 +17,6 @@ from itertools import chain, count
 from types import MappingProxyType
 from typing import cast
 
-from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError
 from tripod.ledger import (
     ARCHIVE,
@@ -60,7 +59,7 @@ from tripod.projections import (
     recorded,
     text,
 )
-from tripod.team.act import Act
+from tripod.team.act import Act, settings_of_queue
 from tripod.team.files import ignore_files
 from tripod.team.intake import take_in
 from tripod.team.team import Team
@@ -334,7 +333,7 @@ def sync(team: Team) -> Adoption:
 
 
 def _taken_in(team: Team, act: Act, *, begun: bool) -> Adoption:
-    settings(team)  # says what it could not take of the configuration
+    settings_of_queue(team)  # says what it could not take of the configuration
     look = act.look
     kinds = dict(act.entries.observed)
     return Adoption(team.root, begun, look.files, kinds, look.left_alone, team.warnings)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 
-from tripod.bus.events import settings
 from tripod.bus.reader import QueueWatch
 from tripod.errors import TripodError
+from tripod.team.act import settings_of_queue
 from tripod.team.adoption import sync
 from tripod.team.team import Team
 
@@ -102,7 +102,7 @@ def watch(
     is_ready = False
     while not stop.asked:
         there = _there(team)
-        config = settings(team)
+        config = settings_of_queue(team)
         told = config["notify"] != "poll"
         with QueueWatch(
             [path for path, _ in there], every=config["poll_interval"], told=told

@@ -14,6 +14,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.projections.bus.format import Event, parse_event
+from tripod.team.act import settings_of_queue
 from tripod.team.team import Team
 
 
@@ -244,10 +245,10 @@ def test_the_table_and_the_folders_tell_the_same(acts: list[tuple[int, str]]) ->
 
 def test_settings_are_those_last_taken_in(story: Story) -> None:
     with story.team() as team:
-        assert bus.settings(team)["pythia_interval"] == 20
+        assert settings_of_queue(team)["pythia_interval"] == 20
     story.original.put("events/config.yaml", b"pythia-interval: 3\n")
     with story.team() as team:
         team.refresh()
-        assert bus.settings(team)["pythia_interval"] == 3
+        assert settings_of_queue(team)["pythia_interval"] == 3
         rows = team.store.db.execute("SELECT settings FROM inputs").fetchall()
         assert json.loads(rows[0][0])["pythia_interval"] == 3

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -19,6 +20,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat
 from tripod.decisions import writer as decisions
 from tripod.projections import files_are_quiet, manifest, swap
+from tripod.projections.bus import intake as bus_intake
 from tripod.projections.disk import Disk, DiskStat
 from tripod.projections.engine import file_differences
 from tripod.projections.intake import take_in
@@ -231,6 +233,53 @@ def test_the_quick_look_misses_nothing_that_the_full_look_finds(
             is_quiet = files_are_quiet(team.store.db, team.disk, known)
             found = take_in(team.source, team.disk, {})
             assert not is_quiet or not (found.pieces or found.conflicts)
+
+
+NAMES = st.sampled_from(
+    ("1-a-b-1.event", "2-a-b-1.event", "é-\U0001f600.event", "a,b.event", "x.tmp", ".event")
+)
+ROWS = NAMES | st.sampled_from(("q/1-a-b-1.event", "2-a-b-1.event/x.tmp", "/", ""))
+"""No file has such a name: another queue's event, and what an altered table may hold."""
+
+
+@given(there=st.sets(NAMES), rows=st.lists(ROWS, max_size=6), queue=st.sampled_from(("", "q/")))
+def test_a_listing_is_held_against_the_table_name_by_name(
+    there: set[str], rows: list[str], queue: str
+) -> None:
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE events (name TEXT)")
+    db.executemany("INSERT INTO events VALUES (?)", [(name,) for name in rows])
+    places = SimpleNamespace(added=["events/q"] if queue else [])
+    disk = SimpleNamespace(places=places, listed=lambda _: list(there))
+    disk.walk = lambda _: ((name, "file") for name in there)
+    reader: Any = SimpleNamespace(source=SimpleNamespace(db=db), disk=disk, full=True)
+    known = [name.removeprefix(queue) for name in rows if name.startswith(queue)]
+    new, is_whole = bus_intake._new_files(reader, "events", queue, "TRUE")
+    found = set(new.in_order())
+    fresh = {name for name in there - set(known) if name.endswith(".event") and name[0] != "."}
+    assert found == {queue + name for name in fresh}
+    assert is_whole == (set(known) <= there)
+    db.close()
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_an_event_that_came_as_another_went_is_seen_and_so_is_what_went(
+    story: Story, *, back: bool
+) -> None:
+    names = [story.original.publish("x", f"t{number}") for number in range(3)]
+    with story.team() as team:
+        team.refresh()
+    path = story.root / "events" / names[1]
+    new = path.with_name(names[1].replace("-t1-", "-t9-"))
+    path.rename(new)
+    if back:  # as many names as before, and one of them was there once
+        (story.root / "events" / names[2]).unlink()
+        shutil.copy(new, path)
+    with story.team() as team:
+        team.refresh()
+        sql = "SELECT name FROM events WHERE acked IS NULL AND name LIKE '%-x-t%'"
+        pending = {name for (name,) in team.store.db.execute(sql)}
+    assert pending == {names[0], new.name, names[1] if back else names[2]}
 
 
 # The decision log --------------------------------------------------------------------------------
