@@ -163,7 +163,7 @@ def _renameat2() -> Callable[..., int] | None:
     try:
         libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None: what is loaded
         return Call(_ctypes.dlsym(libc, "renameat2"))
-    except OSError:
+    except (OSError, AttributeError, TypeError):  # no such call; or another Python's own parts
         return None
 
 
