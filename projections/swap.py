@@ -153,18 +153,18 @@ def swap_files(one: str, other: str) -> bool:
 def _renameat2() -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
-    import _ctypes  # what ctypes is made of: all of it is a thirtieth of `chat send`
-
-    class Call(_ctypes.CFuncPtr):
-        """A function that gives an integer and says in ``errno`` why it failed."""
-
-        _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
-
     try:
+        import _ctypes  # what ctypes is made of: all of it is a thirtieth of `chat send`
+
+        class Call(_ctypes.CFuncPtr):
+            """A function that gives an integer and says in ``errno`` why it failed."""
+
+            _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+
         libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None: what is loaded
         return Call(_ctypes.dlsym(libc, "renameat2"))
-    except (OSError, AttributeError, TypeError):  # no such call; or another Python's own parts
-        return None
+    except (ImportError, OSError, AttributeError, TypeError):
+        return None  # there is no such call, or the parts of this Python are others
 
 
 def _link_instead(staged: str, full: str, beside: str) -> bool:
