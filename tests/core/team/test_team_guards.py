@@ -282,9 +282,15 @@ def test_the_file_of_an_event_that_its_own_act_erased_does_not_show_it(busy: Sto
         name = bus.publish(team, "ann", "done", "low", "what nobody may read")
         entry = act.transaction.entry(act.transaction.size - 1)
         assert entry is not None
-        said = {"kind": entry.kind, "keep": tombstone(entry.kind, entry.data)}
         redaction = REDACTED.draft(
-            {"seq": entry.seq, "reason": "a slip", "by": "ann", **said}, cause=entry.id
+            {
+                "seq": entry.seq,
+                "kind": entry.kind,
+                "reason": "a slip",
+                "by": "ann",
+                "keep": tombstone(entry.kind, entry.data),
+            },
+            cause=entry.id,
         )
         erase_within(act, [redaction])
     shown = (busy.root / "events" / name).read_text()
