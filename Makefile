@@ -25,7 +25,7 @@ help:
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
-	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, every row damaged, 20,000 schedules of merges, 200,000 mutated sessions, each mutant of the judge'
+	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, every row damaged, 20,000 schedules of merges, 60 of clones that die, each source damaged 60 times, each worst of each parser, 200,000 mutated sessions, each mutant of the judge'
 	@echo 'make torture kill, crowd and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
 	@echo 'make docs    write the generated parts of the documentation again'
 
@@ -76,6 +76,10 @@ soak: $(READY)
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_any_column.py
 	TRIPOD_TRIALS=20000 $(PYTEST) tests/deep/peers/test_merge_soak.py
+	TRIPOD_TRIALS=3 $(PYTEST) tests/deep/peers/test_exchange_killed.py
+	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/peers/test_exchange_schedules.py
+	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_damaged_sources.py
+	TRIPOD_TRIALS=99 $(PYTEST) tests/deep/verify/test_linear.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py
 	PYTHONPATH=tests:. $(BIN)/python tests/judge_mutants.py
 

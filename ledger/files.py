@@ -372,6 +372,47 @@ def lock_open_file(fd: int, *, shared: bool = False, wait: bool = False) -> bool
 
 
 @contextmanager
+def writers_kept_out(path: str, wait_s: float) -> Iterator[str | None]:
+    """Wait until nobody holds a lock file, and keep others away; who it is where somebody does.
+
+    It waits ``wait_s`` seconds at most. The lock is a lock of the system and cannot be left behind:
+    if it is held, a process lives that holds it. Where others stand in the system's queue for it,
+    it is free for a moment only, so it is asked often.
+    """
+    try:
+        fd = open_plain_file(path)
+    except OSError:
+        yield None  # nobody ever wrote, or not here
+        return
+    try:
+        until = time.monotonic() + wait_s
+        while True:
+            if lock_open_file(fd, shared=True):
+                yield None
+            elif time.monotonic() < until:
+                time.sleep(0.001)
+                continue
+            else:
+                yield _holder(os.fstat(fd).st_ino)
+            return
+    finally:
+        os.close(fd)
+
+
+def _holder(inode: int) -> str:
+    """Which process holds a lock, as far as the system tells."""
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        lines = []
+    for words in lines:
+        if "FLOCK" in words and len(words) > 5 and words[5].endswith(f":{inode}"):
+            return f"process {words[4]}"
+    return "another process"
+
+
+@contextmanager
 def hold_posix_file_lock(path: str, *, wait: bool) -> Iterator[bool]:
     """Hold a POSIX record lock on a lock file, as the original tools do; give whether it is held.
 

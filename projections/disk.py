@@ -195,17 +195,54 @@ class DiskPlaces:
         return ["", *shared, WORKERS]
 
 
+class FirstLooks:
+    """Logs and chats as they were when they were first read, while other programs add to them.
+
+    Each is kept open, so that it may also be replaced. What was added to one since is not read.
+    """
+
+    MOST = 100
+    """So many are kept; of others each look is a new one."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[int, DiskStat]] = {}
+
+    def keep(self, path: str, fd: int, found: DiskStat) -> None:
+        """Keep a file that was just opened, if other programs may add to it at any moment."""
+        if path.endswith((".chat", ".md")) and len(self._kept) < self.MOST:
+            self._kept[path] = os.dup(fd), found
+
+    def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
+        """What ``Disk.look`` gave first; None: it is not kept, or holds more than ``limit``."""
+        kept = self._kept.get(path)
+        if kept is None or kept[1].size > limit:
+            return None
+        return os.pread(kept[0], kept[1].size, 0), kept[1]
+
+    def close(self) -> None:
+        """Keep nothing any longer."""
+        while self._kept:
+            os.close(self._kept.popitem()[1][0])
+
+
 class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
     def __init__(
-        self, root: str, *, steady: bool = False, places: Mapping[str, str] | None = None
+        self,
+        root: str,
+        *,
+        steady: bool = False,
+        places: Mapping[str, str] | None = None,
+        first: FirstLooks | None = None,
     ) -> None:
         """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files.
 
-        ``places`` says which first parts of paths stand for folders elsewhere.
+        ``places`` says which first parts of paths stand for folders elsewhere. ``first`` keeps the
+        logs and chats as they were when they were first read.
         """
         self.root = root
+        self._first = first
         self.places = DiskPlaces(root, places or {})
         self._straight: set[str] | None = set() if steady else None
         self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
@@ -345,6 +382,9 @@ class Disk:
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
+        kept = None if self._first is None else self._first.look(path, limit)
+        if kept is not None:
+            return kept
         try:
             full = self._plain(path) if self._odd is None else self._steady(path, self._odd)
             if full is None:
@@ -357,6 +397,8 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
+            if self._first is not None:
+                self._first.keep(path, fd, disk_stat(found))
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -491,8 +533,8 @@ class Disk:
         """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
 
         Without it their sender, which rewrites the whole file, would overwrite ours, and we would
-        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
-        the ledger's lock must not wait: others take this one first, and both would wait for ever.
+        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Nobody
+        waits with it for the ledger's lock, or with that for it (``Team._transaction``).
         """
         return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 

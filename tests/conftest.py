@@ -1,6 +1,7 @@
 """What every test shares: how hypothesis searches, and the fixtures."""
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -30,6 +31,9 @@ settings.register_profile(
 settings.register_profile(
     "deep", deadline=None, max_examples=2_000, suppress_health_check=_SLOW_IS_FINE
 )
+# Thousands of tests stay in memory: while they are collected, a collector would look through all of
+# them again and again, for most of the time that it takes, and so it would in the tests.
+gc.disable()
 # A disk makes the tests wait for tens of thousands of syncs; where there is room in memory, their
 # folders lie there. Not where programs may not be run from it, as in many containers.
 _MEMORY = "/dev/shm"  # noqa: S108 - each folder in it is made by tempfile
@@ -99,6 +103,13 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests first: begun last, one of them would keep a worker busy while the others wait."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """The collector begins with what the tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

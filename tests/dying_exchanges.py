@@ -2,7 +2,8 @@
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ __all__ = [
     "REPLACE",
     "await_git",
     "die_in_exchange",
+    "repeated_by",
     "set_git_traps",
 ]
 
@@ -120,6 +122,16 @@ def die_in_exchange(step: str, times: int) -> None:
         return answer
 
     setattr(owner, name, patched)
+
+
+@contextmanager
+def repeated_by(seed: int, trials: int) -> Iterator[None]:
+    """Name the variables that try what is done inside once more, where it fails."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"TRIPOD_SEED={seed} TRIPOD_TRIALS={trials}")
+        raise
 
 
 _TRAP = """\

@@ -49,7 +49,7 @@ FILES = [scene for scene in SCENES if not scene.git and scene.settle is None]
 OLD = [scene for scene in SCENES if not scene.fresh]
 """Teams that there are before the first act."""
 FAMILIES = {
-    "crash": Family(deaths, SCENES, 2),
+    "crash": Family(deaths, SCENES, 4),
     "power": Family(cuts, FILES),
     "disk": Family(refusals, SCENES),
     "vanish": Family(vanishings, [scene for scene in OLD if scene.settle is None]),

@@ -220,7 +220,7 @@ def _say(project: Path, name: str, number: int) -> str:
 def _note(project: Path, name: str, number: int) -> str:
     title = f"<{name}-{number}>"
     text = (
-        f"\n---\n\n### D-{1_900_000_000 + number} {title}\n- **Chat ref:** live.chat:~L7\n"
+        f"\n---\n\n### D-{1_900_000_000 + number} {title}\n- **Chat ref:** live.chat:~L1\n"
         f"- **Participants:** {name}\n- **Artefacts:** —\n- **Risk tags:** none\n"
         "- **Status:** decided\n- **Rationale:** because\n"
     )

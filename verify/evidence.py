@@ -10,7 +10,7 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
@@ -33,7 +33,7 @@ from tripod.ledger import (
     parse_header,
     tell_over,
 )
-from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
+from tripod.ledger.files import open_plain_file, read_plain_file, writers_kept_out
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only, reader_keeps_log
@@ -264,13 +264,18 @@ class OpenEvidence(Evidence):
 
     # The team's files --------------------------------------------------------------------------
 
+    @cached_property
+    def _first(self) -> projections.FirstLooks:
+        """Logs and chats as they were read: what is added to them meanwhile is not judged."""
+        return projections.FirstLooks()
+
     @property
     def disk(self) -> projections.Disk | None:
         """The team directory, where there is one."""
         return (
             None
             if self.root is None
-            else projections.Disk(self.root, steady=True, places=self.places)
+            else projections.Disk(self.root, steady=True, places=self.places, first=self._first)
         )
 
     def file(self, path: str) -> bytes | None:
@@ -278,7 +283,8 @@ class OpenEvidence(Evidence):
         data = None
         with suppress(projections.TooBigError, ValueError, OSError):
             if self.root is not None:
-                data = projections.Disk(self.root, places=self.places).read(path, _READ_LIMIT)
+                disk = projections.Disk(self.root, places=self.places, first=self._first)
+                data = disk.read(path, _READ_LIMIT)
         remnant = None if self.folded is None else self.folded.remnants.get(path)
         return data if data is None or remnant is None else remnant.whole
 
@@ -440,6 +446,7 @@ class OpenEvidence(Evidence):
         if self.folded is not None:
             self.folded.source.db.close()
         self.database.close()
+        self._first.close()
 
     def __enter__(self) -> Self:
         return self
@@ -606,7 +613,7 @@ Judged = TypeVar("Judged")
 LOOKS = 5
 """How often a team is judged anew while others work in it: what was read is not of one moment."""
 _BRIEF_S = 5.0  # a look that takes longer keeps nobody from writing
-_WAIT_S = 2.0  # how long a busy writer is waited for
+_WAIT_S = 10.0  # busy writers are waited for by the last look, whose files may else be ahead
 _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
 _STEPS = 10_000  # instructions of SQLite's machine
 
@@ -654,47 +661,8 @@ def judge_until_still(path: str, judge: Callable[[int], Judged | None]) -> Judge
             return found
     root = team_of(path) if os.path.isdir(path) else None
     is_brief = time.monotonic() - began < _BRIEF_S * (LOOKS - 1)
-    with writers_kept_out(root) if root is not None and is_brief else nullcontext():
+    lock = f"{database_of(root)}.lock" if root is not None and is_brief else None
+    with nullcontext() if lock is None else writers_kept_out(lock, _WAIT_S):
         found = judge(0)
     assert found is not None, "the last look judges"
     return found
-
-
-@contextmanager
-def writers_kept_out(root: str) -> Iterator[str | None]:
-    """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
-
-    The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
-    holds it.
-    """
-    try:
-        fd = open_plain_file(f"{database_of(root)}.lock")
-    except OSError:
-        yield None  # nobody ever wrote, or not here
-        return
-    try:
-        until = time.monotonic() + _WAIT_S
-        while True:
-            if lock_open_file(fd, shared=True):
-                yield None
-            elif time.monotonic() < until:
-                time.sleep(0.02)
-                continue
-            else:
-                yield _holder(os.fstat(fd).st_ino)
-            return
-    finally:
-        os.close(fd)
-
-
-def _holder(inode: int) -> str:
-    """Which process holds a lock, as far as the system tells."""
-    try:
-        with open("/proc/locks", encoding="ascii", errors="replace") as file:
-            lines = [line.split() for line in file]
-    except OSError:
-        lines = []
-    for words in lines:
-        if "FLOCK" in words and len(words) > 5 and words[5].endswith(f":{inode}"):
-            return f"process {words[4]}"
-    return "another process"

@@ -19,7 +19,7 @@ from tripod.agents.spec import is_spec_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
 from tripod.ledger import DATABASE, HOOKS, SPOOL, WORKERS, parse_entry_time
-from tripod.ledger.files import hold_file_lock
+from tripod.ledger.files import hold_file_lock, writers_kept_out
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import closed_place_problem, database_of, no_team_problem, team_of
 from tripod.projections import (
@@ -55,7 +55,6 @@ from tripod.verify.evidence import (
     collect,
     evidence_changed,
     judge_until_still,
-    writers_kept_out,
 )
 from tripod.verify.finding import FindingNames
 from tripod.verify.isolation.runs import EVENT
@@ -65,6 +64,7 @@ from tripod.workers.worker import record_ends
 SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
 """What ``--fix`` does: take all in and write what lags, rebuild, remove leftovers, add lines."""
 
+BUSY_S = 2.0  # how long a busy writer is waited for
 FEW = 5  # of one sort in one folder are told one by one
 NAMED = 3
 
@@ -398,7 +398,7 @@ def _examine_once(path: str, *, last: bool) -> Examined | None:
         found += _troubles_around(evidence)
         if (found or report.exit_code) and not last and evidence_changed(evidence):
             return None
-        with writers_kept_out(root) as holder:
+        with writers_kept_out(f"{database_of(root)}.lock", BUSY_S) as holder:
             if holder is None:
                 found += _leftovers(root, evidence)
             else:

@@ -67,6 +67,7 @@ from tripod.projections import (
     text,
 )
 from tripod.team.act import Act
+from tripod.team.files import has_foreign_file_lock
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.seal import last_seal_note
@@ -115,38 +116,68 @@ def rebuild(
     check_discard_reason(take, "--take-in")
     if take is not None and discard is not None:
         raise BadArgumentError("--take-in and --discard: give one of them")
-    kept = 0
-    with team.act(full=True, anew=True, beyond=take or "") as act:
-        # A `rebuild_database` that was killed after its last step leaves this.
-        remove_rebuilt_database(f"{team.store.path}.{RENEWING}")
-        walk(team.store.db)
-        paths, why = _to_write(act, evidence=evidence)
-        if take is not None and act.look.ahead:
-            _tell_of_rollback(act, take)
-            paths.add(COUNTS.path)
-        elif act.look.ahead:
-            strays = list(unknown_event_files(team.source, team.disk))
-            why |= dict.fromkeys(strays, "the ledger holds no such event")
-            paths.update(strays)
-        # Half of a merge is refused in any case, by `displace`.
-        lost = unrecorded_pieces(
-            team.source, team.disk, sorted(why.keys() - act.writer.unmerged.keys())
-        )
-        if lost and discard is None:
-            raise RefusedError(refusal_of_losses(lost, "rebuild"))
-        for path, reason in why.items():
-            # Of the pieces only the number: a later redaction of their texts would miss it here.
-            count = len(lost.get(path, ()))
-            said = f"; with {count} pieces that no entry holds, discarded: {discard}"
-            kept += act.displace(path, reason + said if count else reason)
-        act.rewrite |= paths
-        if not act.conflicts:
-            team.warnings.clear()
+    locks: set[str] = set()
+    while True:
+        with (
+            suppress(_WrittenMeanwhileError),
+            team.act(full=True, anew=True, beyond=take or "", locks=locks) as act,
+        ):
+            # A `rebuild_database` that was killed after its last step leaves this.
+            remove_rebuilt_database(f"{team.store.path}.{RENEWING}")
+            walk(team.store.db)
+            paths, why = _to_write(act, evidence=evidence)
+            if take is not None and act.look.ahead:
+                _tell_of_rollback(act, take)
+                paths.add(COUNTS.path)
+            elif act.look.ahead:
+                strays = list(unknown_event_files(team.source, team.disk))
+                why |= dict.fromkeys(strays, "the ledger holds no such event")
+                paths.update(strays)
+            kept = _keep(act, why, discard, locks)
+            act.rewrite |= paths
+            if not act.conflicts:
+                team.warnings.clear()
+            break
     failed = team.files.failed
     if failed:
         path, problem = next(iter(failed.items()))
         raise UnwritableError(f"{path}: {problem}; {len(failed)} files could not be written")
     return Rebuilt(sorted(paths), kept, act.look.triggers)
+
+
+class _WrittenMeanwhileError(Exception):
+    """Another program added to a file after what others wrote was taken in."""
+
+
+def _keep(act: Act, why: Mapping[str, str], discard: str | None, locks: set[str]) -> int:
+    """Keep the bytes of files that are to be written, for those reasons; how many were kept.
+
+    Raises RefusedError: they hold pieces that no entry holds, and no reason is given.
+    _WrittenMeanwhileError: these were only now added; the locks of the files are added to
+    ``locks``, so that nobody adds to them when all is done again.
+    """
+    # Half of a merge is refused in any case, by `displace`.
+    lost = unrecorded_pieces(act.source, act.disk, sorted(why.keys() - act.writer.unmerged.keys()))
+    if lost and discard is None:
+        late = _written_meanwhile(act, lost.keys() - locks)
+        if late:
+            locks |= late
+            raise _WrittenMeanwhileError
+        raise RefusedError(refusal_of_losses(lost, "rebuild"))
+    kept = 0
+    for path, reason in why.items():
+        # Of the pieces only the number: a later redaction of their texts would miss it here.
+        count = len(lost.get(path, ()))
+        said = f"; with {count} pieces that no entry holds, discarded: {discard}"
+        kept += act.displace(path, reason + said if count else reason)
+    return kept
+
+
+def _written_meanwhile(act: Act, paths: Iterable[str]) -> set[str]:
+    """Those that other programs add to under a lock, and wrote since the act began."""
+    found = {path: act.disk.stat(path) for path in paths if has_foreign_file_lock(path)}
+    tick_us = 10_000  # a file's time is that of the last tick of the kernel's clock
+    return {p for p, stat in found.items() if stat and stat.mtime_us >= act.now_us - tick_us}
 
 
 def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:

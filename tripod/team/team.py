@@ -3,7 +3,7 @@
 ``Team.act`` is the one way in which anything is done:
 
 1. take the writer's lock and begin the transaction (``tripod.ledger.sqlite.store`` has the order
-   of durability in words);
+   of durability in words), and then the original tools' locks of the files that it will write;
 2. take in what other programs wrote to the files since, as observed entries: nothing is written
    over that is not in the ledger. What contradicts the ledger is named, and files that vanished
    are written again;
@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -76,6 +76,12 @@ MOST_UNSYNCED = 1000
 """Entries whose files nobody waited for: then the disk is, once for all of them."""
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
+PAUSES = (0, 0.001, 0.004, 0.016)
+"""Seconds before each try to lock a file that another program writes, in the writer's place."""
+
+
+class _FileIsLockedError(Exception):
+    """Another program keeps its lock on a file that an act is to write."""
 
 
 def find_team(given: str | os.PathLike[str] | None, start: str | None = None) -> str:
@@ -391,34 +397,72 @@ class Team(ActContext):
     ) -> Iterator[Act]:
         """Steps 1 to 5, once; ``late`` are files that another program wrote in the time before."""
         act: Act
-        with ExitStack() as held:
-            names = [path for path in sorted(locks) if has_foreign_file_lock(path)]
-            for path in names:
-                if self.disk.stat(path.rpartition("/")[0]) is None:
-                    continue  # no folder: the original tools cannot be at work in it
-                try:
-                    held.enter_context(self.disk.foreign_lock(path))
-                except OSError as error:
-                    raise UnwritableError(
-                        f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
-                    ) from error
-            write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
-            with self.store.transaction(after=write, mends=anew) as transaction:
-                is_weak = self.files.is_weak  # of the file system, so it stays true
-                self.files = Files(self.disk, self.source, names)
-                self.files.is_weak = is_weak
-                act = Act(self, self.files, transaction, full=full)
-                act.look.beyond = beyond
-                self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
-                try:
-                    yield act
-                    renew_older_positions(act, act.renew_older_states())
-                    act.refuse_blocked()
-                    act.keep_displaced()
-                except BaseException:
-                    self.files.moves.give_back()
-                    raise
-                held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+        names = [path for path in sorted(locks) if has_foreign_file_lock(path)]
+        write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
+        with (
+            ExitStack() as held,
+            self._transaction(names, write, mends=anew) as transaction,
+        ):
+            is_weak = self.files.is_weak  # of the file system, so it stays true
+            self.files = Files(self.disk, self.source, names)
+            self.files.is_weak = is_weak
+            act = Act(self, self.files, transaction, full=full)
+            act.look.beyond = beyond
+            self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
+            try:
+                yield act
+                renew_older_positions(act, act.renew_older_states())
+                act.refuse_blocked()
+                act.keep_displaced()
+            except BaseException:
+                self.files.moves.give_back()
+                raise
+            held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+
+    @contextmanager
+    def _transaction(
+        self, names: Sequence[str], after: Callable[[], None], *, mends: bool
+    ) -> Iterator[SQLiteTransaction]:
+        """The writer's place and, while we have it, the original tools' locks of some files.
+
+        Who waits for the place holds no such lock: else another program that adds to a chat would
+        wait for all writers before us. Who has the place waits for no such lock longer than a
+        moment: one that its holder keeps is waited for outside, and then all is begun again.
+        """
+        with ExitStack() as locks:
+            while True:
+                with (
+                    suppress(_FileIsLockedError),
+                    self.store.transaction(after=after, mends=mends) as transaction,
+                ):
+                    for path in names:
+                        self._lock_file(path, locks)
+                    yield transaction
+                    return
+                locks.close()
+                for path in names:
+                    self._lock_file(path, locks, wait=True)
+                locks.close()
+
+    def _lock_file(self, path: str, locks: ExitStack, *, wait: bool = False) -> None:
+        """Lock a file as the original tools do; _FileIsLockedError: another program has the lock.
+
+        Where there is no folder, those tools cannot be at work in it.
+        """
+        if self.disk.stat(path.rpartition("/")[0]) is None:
+            return
+        try:
+            for pause in PAUSES:
+                time.sleep(pause)
+                with ExitStack() as lock:
+                    if lock.enter_context(self.disk.foreign_lock(path, wait=wait)):
+                        locks.push(lock.pop_all())
+                        return
+        except OSError as error:
+            raise UnwritableError(
+                f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+            ) from error
+        raise _FileIsLockedError(path)
 
     def _settle_takes(self, act: Act) -> None:
         """Where a COMMIT failed, events that were taken go back to the queue."""

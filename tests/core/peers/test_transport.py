@@ -19,7 +19,7 @@ from clones import put_back
 from doors.inside import TRIPOD
 from git_repo import Git
 from hostile import Canary, plant
-from replicas import Clone, begun, name_of, replica_in
+from replicas import Clone, Snapshot, begun, joined_replica, name_of, replica_in
 from schedules import KilledError
 
 from tripod.ledger.files import FileLock, hold_file_lock
@@ -35,18 +35,33 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.peers.refs import OWN, REMOTES
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """The clone in which a team was begun and pushed, and one that joined."""
+    folder = tmp_path_factory.mktemp("made") / "place"
+    folder.mkdir()
+    begun(Clone(folder, "anna"))
+    joined_replica(folder, "ben")
+    return Snapshot(folder)
+
+
 @pytest.fixture
-def anna(tmp_path: Path) -> Clone:
+def place(made: Snapshot) -> Path:
+    """The folder of the clones and their remote, as it was made."""
+    made.put_back()
+    return made.folder
+
+
+@pytest.fixture
+def anna(place: Path) -> Clone:
     """The clone in which the team was begun; it was pushed."""
-    return begun(Clone(tmp_path, "anna"))
+    return Clone(place, "anna")
 
 
 @pytest.fixture
-def ben(tmp_path: Path, anna: Clone) -> Clone:
+def ben(place: Path) -> Clone:
     """A clone that joined."""
-    ben = Clone(tmp_path, "ben")
-    ben.said("init", "--from", "origin")
-    return ben
+    return Clone(place, "ben")
 
 
 def decide(clone: Clone, title: str) -> None:
@@ -158,9 +173,9 @@ def test_limits_stop_a_peer_by_name(anna: Clone, ben: Clone) -> None:
 # Remotes ----------------------------------------------------------------------------------------
 
 
-def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_path: Path) -> None:
+def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, place: Path) -> None:
     decide(ben, "Serve tea")
-    other = Git(tmp_path / "other.git", made=False)
+    other = Git(place / "other.git", made=False)
     other.root.mkdir()
     other("init", "--quiet", "--bare")
     ben.said("push", str(other.root))
@@ -172,7 +187,7 @@ def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_
     assert f"passed on {name_of(ben)}" in anna.said("push")
     assert f"{OWN}{name_of(ben)}" in remote_refs(anna)
     assert "passed on" not in anna.said("push", "up")
-    third = Git(tmp_path / "third.git", made=False)
+    third = Git(place / "third.git", made=False)
     third.root.mkdir()
     third("init", "--quiet", "--bare")
     decide(ben, "Serve cake")
@@ -182,7 +197,7 @@ def test_a_remote_is_a_name_a_path_or_the_only_one(anna: Clone, ben: Clone, tmp_
     assert f"{name_of(ben)} was not passed on: {third.root} has more of it" in told
     assert third("rev-parse", f"{OWN}{name_of(ben)}") == newest
     # One that was fetched and not merged is not passed on, and neither is one of a closed peer.
-    fourth = Git(tmp_path / "fourth.git", made=False)
+    fourth = Git(place / "fourth.git", made=False)
     fourth.root.mkdir()
     fourth("init", "--quiet", "--bare")
     assert anna.run("pull", str(third.root), "--max-entries", "1").code == 1
@@ -290,10 +305,10 @@ def refuse_other_refs(clone: Clone) -> None:
 
 
 def test_a_clone_that_was_fetched_in_part_is_told_how_to_fetch_the_whole(
-    anna: Clone, tmp_path: Path
+    anna: Clone, place: Path
 ) -> None:
     Git(anna.remote, made=False)("config", "uploadpack.allowFilter", "true")
-    cleo = anna.elsewhere(tmp_path / "cleo", tmp_path / "home-c")
+    cleo = anna.elsewhere(place / "cleo", place / "home-c")
     cleo.git.root.mkdir()
     cleo.git("clone", "--quiet", "--filter=blob:none", f"file://{anna.remote}", ".")
     cleo.fetch()
@@ -326,7 +341,7 @@ def test_without_a_repository_there_is_nothing_to_exchange_by(
 
 @pytest.mark.parametrize("command", ["push", "pull", "init"])
 def test_the_wait_for_another_exchange_is_none_of_the_remote_s_time(
-    anna: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    anna: Clone, place: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     made: list[git_module._Watch] = []
 
@@ -343,17 +358,17 @@ def test_the_wait_for_another_exchange_is_none_of_the_remote_s_time(
 
     monkeypatch.setattr(git_module, "_Watch", Noted)
     monkeypatch.setattr(remote, "hold_file_lock", wait_long)
-    clone = Clone(tmp_path, "cleo") if command == "init" else anna
+    clone = Clone(place, "cleo") if command == "init" else anna
     clone.said(command, *(("--from", "origin") if command == "init" else ()), "--timeout", "86400")
     assert {one.seconds for one in made} >= {86400}
 
 
 @pytest.mark.parametrize("words", [("push",), ("pull",), ("init", "--from", "origin")])
 def test_a_remote_that_hangs_or_is_not_there(
-    anna: Clone, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    anna: Clone, place: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anna.said("chat", "send", "live", "anna", "hello")
-    clone = Clone(tmp_path, "cleo") if words[0] == "init" else anna
+    clone = Clone(place, "cleo") if words[0] == "init" else anna
     monkeypatch.setenv("GIT_SSH_COMMAND", "/bin/sleep 600; :")
     clone.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
     done = clone.run(*words, "--timeout", "1")
@@ -429,9 +444,9 @@ def test_locks_that_a_killed_git_left_are_named_with_their_path(anna: Clone, ben
 
 
 def test_exchanges_of_two_work_trees_wait_for_each_other(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
-    ben.git("worktree", "add", "--quiet", str(tmp_path / "other"))
+    ben.git("worktree", "add", "--quiet", str(place / "other"))
     env = os.environ | {"TRIPOD_HOME": str(ben.home), "TRIPOD_AS": "ben"}
     for number in range(4):
         for clone in (anna, ben):
@@ -440,7 +455,7 @@ def test_exchanges_of_two_work_trees_wait_for_each_other(
         started = [
             subprocess.Popen([TRIPOD, command], cwd=at, env=env, stderr=subprocess.PIPE)
             for command in ("push", "pull")
-            for at in (ben.git.root, tmp_path / "other")
+            for at in (ben.git.root, place / "other")
         ]
         for one in started:
             told = one.communicate()[1]
@@ -490,8 +505,8 @@ def _interrupted(running: subprocess.Popen[str]) -> str:
     return running.communicate()[1]
 
 
-def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
+def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, place: Path) -> None:
+    pid = place / "pid"
     anna.git("remote", "set-url", "origin", "ssh://example.invalid/shop")
     env = os.environ | {
         "TRIPOD_HOME": str(anna.home),
@@ -579,10 +594,8 @@ def test_a_record_that_came_back_meanwhile_is_not_given_back(
     assert remote_refs(anna)[ref] == older
 
 
-def test_an_older_backup_and_a_copied_disk_are_named(
-    anna: Clone, ben: Clone, tmp_path: Path
-) -> None:
-    old = tmp_path / "old.db"
+def test_an_older_backup_and_a_copied_disk_are_named(anna: Clone, ben: Clone, place: Path) -> None:
+    old = place / "old.db"
     shutil.copy2(anna.database, old)
     decide(anna, "Serve coffee")
     anna.said("push")
@@ -625,10 +638,10 @@ def push_beside(clone: Clone) -> None:
 
 
 def test_a_first_push_to_the_remote_of_another_team_is_refused(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
     ben.said("push")
-    eve = Clone(tmp_path, "eve")
+    eve = Clone(place, "eve")
     eve.said("init", "--new")
     before, own = remote_refs(anna), refs(eve)
     for option in ([], ["--dry-run"]):
@@ -646,7 +659,7 @@ def test_a_first_push_to_the_remote_of_another_team_is_refused(
     assert REMOTES not in refs(eve), own
     push_beside(eve)
     assert "nothing new" not in eve.said("push"), "it is there on purpose"
-    fay = Clone(tmp_path, "fay")
+    fay = Clone(place, "fay")
     fay.said("init", "--new")
     for chosen in ([], ["--team-id", "x"]):
         done = fay.run("init", "--from", "origin", *chosen)
@@ -657,7 +670,7 @@ def test_a_first_push_to_the_remote_of_another_team_is_refused(
     assert f"Joined the team {replica_in(eve)[0]}" in told
     assert replica_in(fay)[0] == replica_in(eve)[0]
     fay.said("push")
-    gus = Clone(tmp_path, "gus")
+    gus = Clone(place, "gus")
     assert "the records here are of the team" in gus.run("init", "--from", "origin").err
     said = gus.said("init", "--from", "origin", "--team-id", replica_in(anna)[0])
     assert f"Joined the team {replica_in(anna)[0]}" in said
@@ -669,9 +682,9 @@ def test_a_first_push_to_the_remote_of_another_team_is_refused(
 
 
 def test_another_team_on_the_same_remote_is_named_and_fails_no_pull(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
-    eve = Clone(tmp_path, "eve")
+    eve = Clone(place, "eve")
     eve.said("init", "--new")
     push_beside(eve)
     size = size_of(ben)
@@ -724,9 +737,9 @@ def test_a_huge_seal_is_not_read(anna: Clone) -> None:
 
 
 def test_no_hook_and_no_program_of_the_repository_is_run(
-    anna: Clone, ben: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    anna: Clone, ben: Clone, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    canary = Canary(tmp_path / "canary")
+    canary = Canary(place / "canary")
     decide(ben, "Serve tea")
     ben.git("config", "remote.origin.uploadpack", str(canary.program))
     with pytest.raises(AssertionError):
@@ -749,13 +762,13 @@ def test_no_hook_and_no_program_of_the_repository_is_run(
 
 
 def test_of_a_remote_s_programs_those_of_the_user_alone_are_run(
-    anna: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    anna: Clone, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own configuration counts, and the remote's repository runs its own hooks."""
-    canary, users = Canary(tmp_path / "canary"), Canary(tmp_path / "users")
+    canary, users = Canary(place / "canary"), Canary(place / "users")
     plant(anna.git, canary, "ssh://host.invalid/team.git")
-    (tmp_path / "config").write_text(f"[core]\n\tsshCommand = {users.program}\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    (place / "config").write_text(f"[core]\n\tsshCommand = {users.program}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(place / "config"))
     for word in ("pull", "push"):
         assert anna.run(word).code == 3
     assert users.fired.count("host.invalid git-") == 2, users.fired
@@ -880,11 +893,11 @@ def test_a_pull_of_nothing_new_runs_git_once(anna: Clone, ben: Clone, verbs: lis
 
 
 def test_an_older_ledger_takes_again_what_it_lacks_of_a_seal_that_was_read(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
     ben.said("push")
     anna.said("pull")
-    old = tmp_path / "old.db"
+    old = place / "old.db"
     anna.said("backup", str(old))
     decide(ben, "Serve tea")
     ben.said("push")
@@ -925,12 +938,12 @@ def test_long_bookkeeping_is_taken(
 
 
 def test_a_peer_that_rewrites_what_was_seen_of_it_is_a_fork(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
     decide(ben, "Serve soup")
     ben.said("push")
     anna.said("pull")
-    before = tmp_path / "before.db"
+    before = place / "before.db"
     ben.said("backup", str(before))
     decide(anna, "Serve tea")
     anna.said("push")
@@ -958,7 +971,7 @@ def test_a_peer_that_rewrites_what_was_seen_of_it_is_a_fork(
 
 
 def test_a_record_is_passed_on_with_bookkeeping_behind_it(
-    anna: Clone, ben: Clone, tmp_path: Path
+    anna: Clone, ben: Clone, place: Path
 ) -> None:
     decide(ben, "Serve tea")
     ben.said("push")
@@ -968,7 +981,7 @@ def test_a_record_is_passed_on_with_bookkeeping_behind_it(
     ben.said("pull")
     ben.said("push")
     anna.said("pull")
-    other = Git(tmp_path / "other.git", made=False)
+    other = Git(place / "other.git", made=False)
     other.root.mkdir()
     other("init", "--quiet", "--bare")
     assert f"passed on {name_of(ben)}" in anna.said("push", str(other.root))
@@ -986,9 +999,9 @@ def asked(clone: Clone) -> list[str]:
 
 
 @pytest.fixture
-def three(tmp_path: Path, anna: Clone, ben: Clone) -> list[Clone]:
+def three(place: Path, anna: Clone, ben: Clone) -> list[Clone]:
     """Clones with an interval of five decisions."""
-    cleo = Clone(tmp_path, "cleo")
+    cleo = Clone(place, "cleo")
     cleo.said("init", "--from", "origin")
     for clone in (anna, ben, cleo):
         (clone.root / "events/config.yaml").write_text("pythia-interval: 5\n")
@@ -1080,6 +1093,7 @@ def test_a_review_that_no_pull_asked_for_is_a_warning(
 def test_a_pull_of_nothing_new_writes_what_a_killed_one_left_unwritten(
     anna: Clone, ben: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    anna.said("sync")  # its files are copies, which it looks at once
     ben.said("chat", "send", "live", "ben", "Tea is ready.")
     ben.said("push")
     monkeypatch.setattr(Team, "_write_files", mock.Mock(side_effect=KilledError))

@@ -332,7 +332,7 @@ def test_a_place_that_is_gone_stops_it(tmp_path: Path) -> None:
 
 
 def test_who_holds_the_writers_place_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripod.verify.evidence._WAIT_S", 0.0)
+    monkeypatch.setattr("tripod.recovery.doctor.BUSY_S", 0.0)
     with open(root / "ledger.db.lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         found = examine(str(root))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import run
-from replicas import Clone, pushed_replica
+from replicas import Clone, Snapshot, pushed_replica
 from specimens import unguarded
 
 from tripod.ledger.kinds.peers import PEER_MERGED
@@ -18,10 +18,26 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.trust.seal import newest
 
 
-@pytest.fixture
-def ann(tmp_path: Path) -> Clone:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """A clone with a replica that said something, and pushed its record."""
-    return pushed_replica(tmp_path, "ann")
+    folder = tmp_path_factory.mktemp("made") / "place"
+    folder.mkdir()
+    pushed_replica(folder, "ann")
+    return Snapshot(folder)
+
+
+@pytest.fixture
+def place(made: Snapshot) -> Path:
+    """The folder of the clone and its remote, as it was made."""
+    made.put_back()
+    return made.folder
+
+
+@pytest.fixture
+def ann(place: Path) -> Clone:
+    """A clone with a replica that said something, and pushed its record."""
+    return Clone(place, "ann")
 
 
 def lose(clone: Clone) -> None:
@@ -84,11 +100,9 @@ def test_the_longest_of_all_records_is_taken(ann: Clone) -> None:
     assert "newer" in ann.said("chat", "read", "live")
 
 
-def test_a_lost_laptop_is_restored_by_name_where_its_key_was_saved(
-    ann: Clone, tmp_path: Path
-) -> None:
+def test_a_lost_laptop_is_restored_by_name_where_its_key_was_saved(ann: Clone, place: Path) -> None:
     name = ann.push()
-    again = Clone(tmp_path, "new", home=ann.home)
+    again = Clone(place, "new", home=ann.home)
     again.fetch()
     done = again.run("restore")
     assert done.code == 1
@@ -107,7 +121,7 @@ def test_a_lost_laptop_is_restored_by_name_where_its_key_was_saved(
     again.said("verify")
 
 
-def test_without_the_key_nothing_is_restored(ann: Clone, tmp_path: Path) -> None:
+def test_without_the_key_nothing_is_restored(ann: Clone, place: Path) -> None:
     shutil.rmtree(ann.home / "keys")
     lose(ann)
     done = ann.run("restore")
@@ -129,9 +143,9 @@ def two_talk(ann: Clone, folder: Path) -> Clone:
 
 @pytest.mark.parametrize("later", ["nothing", "a message", "a decision"])
 def test_what_a_pull_merged_comes_back_and_the_replica_goes_on(
-    ann: Clone, tmp_path: Path, later: str
+    ann: Clone, place: Path, later: str
 ) -> None:
-    bob, name = two_talk(ann, tmp_path), origin(ann)
+    bob, name = two_talk(ann, place), origin(ann)
     ann.said("pull")
     with ann.team() as team:
         merged = team.store.size
@@ -162,10 +176,10 @@ def test_what_a_pull_merged_comes_back_and_the_replica_goes_on(
 
 
 @pytest.mark.parametrize("how", ["init", "init again", "move"])
-def test_who_joined_comes_back_as_the_same_replica(ann: Clone, tmp_path: Path, how: str) -> None:
+def test_who_joined_comes_back_as_the_same_replica(ann: Clone, place: Path, how: str) -> None:
     ann.said("scribe", "log", "Drink tea", "-r", "It is good.", "-p", "ann", "--ref", "last")
     ann.push()
-    bob = Clone(tmp_path, "bob")
+    bob = Clone(place, "bob")
     if how == "move":
         bob.said("init", "--key")
     bob.said("init", "--from", "origin")
@@ -201,13 +215,13 @@ def test_what_a_seal_or_a_peer_remembers_more_of_is_a_line_of_its_own(ann: Clone
     assert done.code == 0, done
 
 
-def test_a_peer_s_memory_counts_as_a_seal_does(ann: Clone, tmp_path: Path) -> None:
+def test_a_peer_s_memory_counts_as_a_seal_does(ann: Clone, place: Path) -> None:
     ann.said("chat", "send", "live", "ann", "only bob saw it")
     with ann.team() as team:
         made = newest(team.store.db)
         assert made is not None
         head, name = team.store.head(), team.store.origin
-    bob = Clone(tmp_path, "bob")
+    bob = Clone(place, "bob")
     bob.said("init")
     with bob.team() as team:
         body = {"origin": name, "size": head.size, "root": head.root.hex(), "seal": b"a note"}
@@ -324,10 +338,10 @@ def test_a_database_that_is_none_any_more_is_replaced_and_kept(ann: Clone, data:
 
 
 def test_two_records_that_contradict_each_other_are_refused_with_both_names(
-    ann: Clone, tmp_path: Path
+    ann: Clone, place: Path
 ) -> None:
     """A copied disk: the same replica went on twice, with the same key."""
-    copy = ann.copied(tmp_path)
+    copy = ann.copied(place)
     copy.said("chat", "send", "live", "ann", "on the copy")
     copy.push()
     ann.said("chat", "send", "live", "ann", "on the original")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
 from doors.inside import Done, commands
-from replicas import Clone
+from replicas import Clone, Snapshot
 
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.sqlite.store import SQLiteTransaction
@@ -31,9 +31,24 @@ def _begun(folder: Path) -> Clone:
     return ann
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Snapshot]:
+    folder = tmp_path_factory.mktemp("made") / "place"
+    folder.mkdir()
+    return _begun(folder), Snapshot(folder)
+
+
 @pytest.fixture
-def ann(tmp_path: Path) -> Clone:
-    return _begun(tmp_path)
+def place(made: tuple[Clone, Snapshot]) -> Path:
+    """The folder of the clone and its remote, as it was made."""
+    made[1].put_back()
+    return made[1].folder
+
+
+@pytest.fixture
+def ann(made: tuple[Clone, Snapshot], place: Path) -> Clone:
+    assert place.exists()
+    return made[0]
 
 
 def _remove(ann: Clone) -> None:
@@ -192,9 +207,9 @@ def test_every_mishap_has_a_deed() -> None:
 
 
 @pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
-def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap) -> None:
+def test_what_is_said_and_what_mends_it(ann: Clone, place: Path, row: Mishap) -> None:
     replica = _ref(ann).rpartition("/")[2]
-    ann = DEEDS[row.name](ann, tmp_path) or ann
+    ann = DEEDS[row.name](ann, place) or ann
     for words, said in (
         (("verify",), row.verify),
         (("doctor",), row.doctor),
@@ -212,8 +227,8 @@ def test_what_is_said_and_what_mends_it(ann: Clone, tmp_path: Path, row: Mishap)
 
 
 @pytest.mark.parametrize("row", MISHAPS, ids=lambda row: row.name)
-def test_what_a_push_says(ann: Clone, tmp_path: Path, row: Mishap) -> None:
-    ann = DEEDS[row.name](ann, tmp_path) or ann
+def test_what_a_push_says(ann: Clone, place: Path, row: Mishap) -> None:
+    ann = DEEDS[row.name](ann, place) or ann
     done = ann.run("push")
     assert _says(done, row.push), done
 
@@ -272,10 +287,10 @@ def test_every_command_is_walked() -> None:
     [row for row in MISHAPS if row.act[0] != 0 and "joining" not in row.name],
     ids=lambda row: row.name,
 )
-def test_every_command_says_where_the_way_out_is(ann: Clone, tmp_path: Path, row: Mishap) -> None:
+def test_every_command_says_where_the_way_out_is(ann: Clone, place: Path, row: Mishap) -> None:
     """Where the ledger is lost or older, each refuses, and nothing that they do is in the way."""
-    (tmp_path / "keep").write_text("kept\n")
-    DEEDS[row.name](ann, tmp_path)
+    (place / "keep").write_text("kept\n")
+    DEEDS[row.name](ann, place)
     for name, words in EVERY.items():
         done = ann.run(*name.split(), *words.split())
         told = done.err + done.out.decode()
@@ -297,19 +312,28 @@ WAY_OUT = ("`tripod restore", "`tripod init --from", "  tripod restore\n", ">tri
 WORKING = [row for row in MISHAPS if row.act[0] == 0]
 
 
+def _run_every(clone: Clone) -> Iterator[tuple[str, Done]]:
+    """Run each command, one after the other."""
+    (clone.root.parents[1] / "keep").write_text("kept\n")
+    for name, words in EVERY.items():
+        yield name, clone.run(*name.split(), *words.split())
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """The code of each command in a team where nothing is wrong."""
+    clone = _begun(tmp_path_factory.mktemp("sound"))
+    return {name: done.code for name, done in _run_every(clone)}
+
+
 @pytest.mark.parametrize("row", WORKING, ids=lambda row: row.name)
 def test_where_the_ledger_is_in_use_a_command_works_or_names_the_way_out(
-    ann: Clone, tmp_path: Path, row: Mishap
+    ann: Clone, sound: dict[str, int], place: Path, row: Mishap
 ) -> None:
     """Each ends as in a team where nothing is wrong, or says which command mends it."""
-    (tmp_path / "sound").mkdir()
-    sound = _begun(tmp_path / "sound")
-    lost = DEEDS[row.name](ann, tmp_path) or ann
-    for clone in (sound, lost):
-        (clone.root.parents[1] / "keep").write_text("kept\n")
-    for name, words in EVERY.items():
-        wanted, done = (one.run(*name.split(), *words.split()) for one in (sound, lost))
+    lost = DEEDS[row.name](ann, place) or ann
+    for name, done in _run_every(lost):
         told = done.err + done.out.decode()
-        if done.code not in (0, wanted.code):
+        if done.code not in (0, sound[name]):
             assert any(advice in told for advice in WAY_OUT), (name, done)
         assert "`tripod init` makes one" not in told, (name, done)

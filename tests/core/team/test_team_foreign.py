@@ -1,8 +1,12 @@
 """Others write the same files: what they may do is taken in, what they may not is kept apart."""
 
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 from unittest import mock
 
@@ -15,6 +19,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError, RefusedError
+from tripod.ledger.files import FileLock, hold_file_lock
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk
 from tripod.projections.engine import file_differences
@@ -676,3 +681,98 @@ def test_an_act_takes_in_what_only_the_file_holds_and_names_it(story: Story) -> 
     assert "(Theirs)" in said
     assert path.read_text("utf-8").count(" Theirs\n") == 1
     assert path.read_text("utf-8").index("First") < path.read_text("utf-8").index("Theirs")
+
+
+@pytest.fixture
+def other_program(story: Story) -> Iterator[Callable[[str], bool]]:
+    """Another process that locks files as the original tools do, until the test ends."""
+    program = (
+        "import fcntl, sys\n"
+        "kept = {}\n"
+        "for path in sys.stdin:\n"
+        "    file = open(path.strip(), 'w')\n"
+        "    if path.strip() in kept:\n        kept.pop(path.strip()).close()\n        got = True\n"
+        "    else:\n"
+        "        try:\n            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "            kept[path.strip()] = file\n            got = True\n"
+        "        except OSError:\n            got = False\n"
+        "    print(got, flush=True)\n"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+
+        def lock_or_unlock(path: str) -> bool:
+            other.stdin.write(f"{story.root / path}.lock\n")  # type: ignore[union-attr]
+            other.stdin.flush()  # type: ignore[union-attr]
+            return other.stdout.readline() == "True\n"  # type: ignore[union-attr]
+
+        yield lock_or_unlock
+        other.stdin.close()
+
+
+def test_who_waits_for_other_writers_keeps_no_program_from_a_chat(
+    story: Story, other_program: Callable[[str], bool]
+) -> None:
+    asked, real = Event(), FileLock.acquire
+
+    def tell(lock: FileLock) -> None:
+        asked.set()
+        real(lock)
+
+    with story.team() as team:
+        database = team.store.path
+    with mock.patch.object(FileLock, "acquire", tell), ThreadPoolExecutor(1) as pool:
+        with hold_file_lock(f"{database}.lock"):
+            asked.clear()
+            sent = pool.submit(_say, story, "mine")
+            assert asked.wait(30)  # it stands in the queue, and must have no other lock
+            assert other_program("chat/live.chat")
+            assert other_program("chat/live.chat")  # it gives the lock back
+        sent.result(30)
+    whole(story)
+
+
+def test_who_has_the_place_waits_for_no_program_that_keeps_its_lock(
+    story: Story, other_program: Callable[[str], bool]
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert other_program("chat/live.chat")
+        sent = pool.submit(_say, story, "mine")
+        with story.team() as team:
+            for _ in range(3):  # others go on
+                bus.publish(team, "a", "b", "low")
+        assert not sent.done()
+        assert other_program("chat/live.chat")
+        sent.result(30)
+    with story.team() as team:
+        assert "mine" in [m.text for m in chat_read.messages(team, "live")]
+    whole(story)
+
+
+def _say(story: Story, text: str) -> None:
+    with story.team() as team:
+        chat_send.send(team, "live", "ann", text)
+
+
+def test_what_others_add_while_a_rebuild_folds_is_taken_in(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = recover._to_write
+    held: list[list[str]] = []
+
+    def late(act: Any, **options: Any) -> Any:
+        held.append(sorted(act.writer.held))
+        if len(held) == 1:
+            story.original.log("Theirs")
+        return real(act, **options)
+
+    monkeypatch.setattr(recover, "_to_write", late)
+    with story.team() as team:
+        recover.rebuild(team)
+        assert "Theirs" in [d.title for d in decisions_read.query(team)]
+    assert held == [[], ["scribe/log.md"]]
+    whole(story)

@@ -14,6 +14,7 @@ from story import HELLO, Story, story_of
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.recovery import doctor
 from tripod.team import intake
 from tripod.team.team import Team
@@ -150,3 +151,25 @@ def test_a_team_that_is_always_at_work_is_judged_while_it_waits(story: Story, wo
     for one in waiting:
         one.join()
     assert (done.code, len(waiting)) == (0, LOOKS), done.out
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["adds to it", "replaces it"])
+def test_what_others_add_between_two_readings_is_no_drift(
+    story: Story, monkeypatch: pytest.MonkeyPatch, *, replaces: bool
+) -> None:
+    """The log is taken in first, and compared and counted later."""
+    real, numbers = OpenEvidence.projected, iter(range(1_900_000_000, 2_000_000_000))
+    with Team(str(story.root)) as team:
+        decisions_log.log(team, decisions_log.DecisionRequest("Mine", ["ann"], "because"))
+    log = story.root / "scribe/log.md"
+
+    def later(evidence: OpenEvidence) -> Any:
+        story.original.log("Meanwhile", number=next(numbers))
+        if replaces:
+            story.original.put("scribe/log.md", log.read_bytes())
+        return real(evidence)
+
+    monkeypatch.setattr(OpenEvidence, "projected", later)
+    done = door(story.root.parent, "verify", "--no-git")
+    named = [name for name in (b": drift: ", b": count-from-grep: ") if name in done.out]
+    assert (done.code, named) == (1, []), done.out  # 1: they have no chat reference

@@ -1,5 +1,12 @@
-"""Killed on the way of a push or a pull: the next one goes on, and everything is there once."""
+"""Killed on the way of a push or a pull: the next one goes on, and everything is there once.
 
+Each step is died at for the first, second or third time that the command comes there, as a fresh
+seed says, which is named where a case fails; TRIPOD_SEED repeats it. TRIPOD_TRIALS says at how
+many of the three (``make soak``: all of them, one after the other in one team).
+"""
+
+import os
+import random
 from pathlib import Path
 
 import pytest
@@ -11,13 +18,16 @@ from dying_exchanges import (
     PUSH,
     REPLACE,
     await_git,
+    repeated_by,
     set_git_traps,
 )
 from git_repo import Git
-from replicas import Clone
+from replicas import Clone, Snapshot
 
-KILLS = 3
-"""How often each step is died at, each time later if it comes there again."""
+LATEST = 3
+"""For which time, at the latest, a step is died at."""
+KILLS = int(os.environ.get("TRIPOD_TRIALS", "1"))
+SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 LEAST = 100
 
 CASES = [
@@ -43,6 +53,15 @@ class World:
         self.side = Git(folder / "side.git", made=False)
         self.side("init", "--quiet", "--bare")
         set_git_traps(self.anna.remote, folder)
+        self.snapshot = Snapshot(folder)
+
+    def begun_again(self) -> "World":
+        """The same as it was at first."""
+        self.snapshot.put_back()
+        for clone in (self.anna, self.ben, self.cleo):
+            clone.said("sync")  # its files are copies, which it looks at once
+        self.number = 0
+        return self
 
     def record(self) -> None:
         """Have Ben and Cleo record what is new, a long text too; Ben gets Cleo's by another way.
@@ -101,12 +120,26 @@ class World:
                 assert listed.count(f" tea-{number}: ") == 1, (number, listed)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world, to begin again in each test."""
+    folder = tmp_path_factory.mktemp("worlds") / "world"
+    folder.mkdir()
+    return World(folder)
+
+
 @pytest.mark.parametrize(("command", "step"), CASES)
 def test_who_is_killed_in_an_exchange_goes_on_with_the_next(
-    tmp_path: Path, command: str, step: str
+    made: World, command: str, step: str
 ) -> None:
-    world, killed, times = World(tmp_path), 0, 1
-    clone = world.ben if command == "push" else world.anna
+    times = random.Random(f"{step} {SEED}").randint(1, LATEST)  # noqa: S311 - deaths, not keys
+    with repeated_by(SEED, KILLS):
+        kill(made.begun_again(), command, step, times)
+
+
+def kill(world: World, command: str, step: str, times: int) -> None:
+    """Have a command die at a step, each time later if it comes there again."""
+    killed, clone = 0, world.ben if command == "push" else world.anna
     while killed < KILLS:
         world.record()
         if step in REPLACE or "eras" in step:
@@ -116,7 +149,7 @@ def test_who_is_killed_in_an_exchange_goes_on_with_the_next(
         if world.die(clone, command, step, times):
             world.bare("fsck", "--strict", "--no-dangling")
             clone.said(command)
-            killed, times = killed + 1, times + 1
+            killed, times = killed + 1, times % LATEST + 1
         else:
             assert times > 1, "it never comes to that step"
             times = 1  # it comes there less often
@@ -124,5 +157,5 @@ def test_who_is_killed_in_an_exchange_goes_on_with_the_next(
         world.check()
 
 
-def test_so_many_died() -> None:
-    assert len(CASES) * KILLS >= LEAST
+def test_so_many_die_in_a_soak() -> None:
+    assert len(CASES) * LATEST >= LEAST

@@ -3,6 +3,7 @@
 import re
 import shutil
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
+from replicas import Snapshot
 from specimens import unguarded
 
 from tripod.bus import events as bus
@@ -63,20 +65,33 @@ class Pair(NamedTuple):
         return f"refs/tripod-remotes/bob/{self.bob_name}"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, Snapshot]:
+    """Bob merged Ann's record, and Ann merged Bob's after that; their keys are beside them."""
+    folder = tmp_path_factory.mktemp("made") / "place"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPOD_HOME", f"{folder}/home")
+        ann, ann_name, _ = begin(folder / "ann", "example.com/ann")
+        bob, bob_name, _ = begin(folder / "bob", "example.com/bob")
+        pair = Pair(ann, bob, ann_name, bob_name)
+        say(ann, "Tea!")
+        record(ann, ann_name)
+        fetch(bob, ann)
+        merge(bob, pair.ann_ref)
+        record(bob, bob_name)
+        fetch(ann, bob)
+        merge(ann, pair.bob_ref)
+    return pair, Snapshot(folder)
+
+
 @pytest.fixture
-def pair(tmp_path: Path) -> Pair:
-    """Bob merged Ann's record, and Ann merged Bob's after that."""
-    ann, ann_name, _ = begin(tmp_path / "ann", "example.com/ann")
-    bob, bob_name, _ = begin(tmp_path / "bob", "example.com/bob")
-    pair = Pair(ann, bob, ann_name, bob_name)
-    say(ann, "Tea!")
-    record(ann, ann_name)
-    fetch(bob, ann)
-    merge(bob, pair.ann_ref)
-    record(bob, bob_name)
-    fetch(ann, bob)
-    merge(ann, pair.bob_ref)
-    return pair
+def pair(made: tuple[Pair, Snapshot], monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """The two as they were made."""
+    pair, snapshot = made
+    snapshot.put_back()
+    monkeypatch.setenv("TRIPOD_HOME", f"{snapshot.folder}/home")
+    return pair._replace(ann=copy(pair.ann), bob=copy(pair.bob))
 
 
 def outcome(report: Report, check: str = "peers-agree") -> Outcome:
