@@ -56,7 +56,7 @@ GROUPS = (
     "scale",
 )
 ROUNDS = {
-    "appends": 15,
+    "appends": 7,
     "commands": 21,
     "chats": 21,
     "growth": 21,

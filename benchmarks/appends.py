@@ -29,12 +29,12 @@ from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.team.team import Team
 
-__all__ = ["Bare", "rows"]
+__all__ = ["Bare", "publish_row", "rows"]
 
 BEFORE = 10_000  # entries that are there already
-ONE_BY_ONE = 200  # acts a timing
-BATCH = 1000
-BATCHES = 3  # a timing
+ONE_BY_ONE = 50  # acts a turn
+BATCH = 1000  # a turn
+TURNS = 40  # a timing: both logs are moved into their databases in each, ours more often
 CROWD = 1280  # appends a timing, by all threads or processes together
 
 _INSERT = "INSERT INTO entries (seq, header, salt, body) VALUES (?, ?, ?, ?)"
@@ -71,12 +71,11 @@ class Bare:
             self.db.execute(_INSERT, row)
         return perf_counter() - begin
 
-    def together(self, batches: list[list[Entry]]) -> float:
-        """Seconds for one durable transaction a batch."""
-        values = [_values(entries) for entries in batches]
+    def together(self, entries: list[Entry]) -> float:
+        """Seconds for one durable transaction with all of them."""
+        values = _values(entries)
         begin = perf_counter()
-        for part in values:
-            self.insert(part)
+        self.insert(values)
         return perf_counter() - begin
 
 
@@ -89,7 +88,7 @@ def rows(folder: str, rounds: int) -> Iterator[Row]:
     root = make_team(os.path.join(folder, "appends"), Scale(BEFORE), files=False)
     store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into)
     bare = Bare(os.path.join(folder, "bare.db"), store.db)
-    bare.together([list(store.read())])
+    bare.together(list(store.read()))
     yield _single(store, bare, rounds)
     yield _batches(store, bare, rounds)
     store.close()
@@ -98,7 +97,8 @@ def rows(folder: str, rounds: int) -> Iterator[Row]:
     for count in (4, 8):
         pool = partial(ProcessPoolExecutor, mp_context=get_context("fork"))
         yield from _crowd(store.path, count, rounds, pool, None)
-    yield _published(os.path.join(folder, "published"), rounds)
+    what = "`bus.publish` in a running process, event file included / the same bare insert"
+    yield publish_row("publish", what, fill_queue(os.path.join(folder, "published"), 100), rounds)
 
 
 def _events(rng: random.Random) -> Callable[[int], list[Draft]]:
@@ -122,24 +122,24 @@ def _single(store: SQLiteStore, bare: Bare, rounds: int) -> Row:
         made[:] = [store.append([draft])[0] for draft in drafts]
         return perf_counter() - begin
 
-    pairs = in_turn(ours, lambda: bare.one_by_one(made), rounds)
+    pairs = in_turn(ours, lambda: bare.one_by_one(made), rounds, TURNS)
     what = "durable single append, all tables / bare insert of the same bytes"
-    return rate_row("append", what, pairs, ONE_BY_ONE, 0.5)
+    return rate_row("append", what, pairs, ONE_BY_ONE * TURNS, 0.6)
 
 
 def _batches(store: SQLiteStore, bare: Bare, rounds: int) -> Row:
     more = _events(random.Random(2))
-    made: list[list[Entry]] = []
+    made: list[Entry] = []
 
     def ours() -> float:
-        drafts = [more(BATCH) for _ in range(BATCHES)]
+        drafts = more(BATCH)
         begin = perf_counter()
-        made[:] = [store.append(part) for part in drafts]
+        made[:] = store.append(drafts)
         return perf_counter() - begin
 
-    pairs = in_turn(ours, lambda: bare.together(made), rounds)
+    pairs = in_turn(ours, lambda: bare.together(made), rounds, TURNS)
     what = "batches of 1,000, all tables / bare batches of the same bytes"
-    return rate_row("batch", what, pairs, BATCH * BATCHES, 0.25)
+    return rate_row("batch", what, pairs, BATCH * TURNS, 0.28)
 
 
 def _append_in_crowd(path: str, part: tuple[int, int], begin: float) -> tuple[float, list[float]]:
@@ -207,15 +207,16 @@ def _part(waits: list[float], part: float) -> float:
     return waits[int(part * (len(waits) - 1))]
 
 
-def _published(folder: str, rounds: int) -> Row:
+def publish_row(name: str, what: str, root: str, rounds: int, turns: int = TURNS) -> Row:
+    """Publishing in a running process of the team at ``root``, beside a bare insert of the same."""
     rng = random.Random(3)
-    with Team(fill_queue(folder, 100)) as team:
-        bare = Bare(folder + ".db", team.store.db)
-        bare.together([list(team.store.read())])
+    with Team(root) as team:
+        bare = Bare(f"{root}-{name}.db", team.store.db)
+        bare.together(list(team.store.read()))
         made: list[Entry] = []
 
         def ours() -> float:
-            size = team.store.head().size
+            size = team.store.size
             begin = perf_counter()
             for _ in range(ONE_BY_ONE):
                 events.publish(team, rng.choice(PEOPLE), rng.choice(WORK), "normal", "it is " * 25)
@@ -223,6 +224,5 @@ def _published(folder: str, rounds: int) -> Row:
             made[:] = team.store.read(size)
             return seconds
 
-        pairs = in_turn(ours, lambda: bare.one_by_one(made), rounds)
-    what = "`bus.publish` in a running process, event file included / the same bare insert"
-    return rate_row("publish", what, pairs, ONE_BY_ONE)
+        pairs = in_turn(ours, lambda: bare.one_by_one(made), rounds, turns)
+    return rate_row(name, what, pairs, ONE_BY_ONE * turns, 0.3)

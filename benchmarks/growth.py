@@ -26,7 +26,9 @@ __all__ = ["rows"]
 ARCHIVES = 255
 FEW, MANY = 100, 10_000  # decisions
 PENDING = 108_000
-ONE_BY_ONE = 50  # acts a timing
+ONE_BY_ONE = 10  # acts a turn
+TURNS = 30  # a timing
+ROUNDS = 7  # of acts in a running process
 _HEADER = "# Decision Log\n\nProject: bench\nCreated: 2025-10-09T08:53:20Z\nScribe: scribe\n\n---\n"
 _DECISION = ("scribe", "log", "Use one ledger", "-p", "ann", "-r", "two disagree", "--no-ref=x")
 _PUBLISH = ("bus", "publish", "bench", "task-complete", "normal", "all 41 tests are green")
@@ -41,7 +43,7 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     pairs = _commands(_PUBLISH, archived, plain, rounds)
     yield cost_row("archives", what, pairs, 1.1)
     with Team(archived) as many, Team(plain) as few:
-        pairs = in_turn(partial(_acts, many), partial(_acts, few), rounds)
+        pairs = in_turn(partial(_acts, many), partial(_acts, few), ROUNDS, TURNS)
     what = f"`bus.publish` in a running process, {ARCHIVES} archived chats / none"
     yield cost_row("archives-act", what, pairs, 1.1)
     say(f"{MANY:,} decisions")
@@ -57,6 +59,10 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     )
     what = f"`bus publish` after one foreign event, {PENDING:,} pending / none"
     yield cost_row("foreign-event", what, pairs, 2)
+    with Team(full) as many, Team(none) as few:
+        pairs = in_turn(partial(_acts, many), partial(_acts, few), ROUNDS, TURNS)
+    what = f"`bus.publish` in a running process, {PENDING:,} pending / {PENDING:,} less"
+    yield cost_row("pending-act", what, pairs, 1.1)
 
 
 def _commands(words: Sequence[str], large: str, small: str, rounds: int) -> list[Pair]:

@@ -136,7 +136,7 @@ class _Ours:
         self.root = make_team(folder, Scale(BEFORE), files=False)
         self.store = SQLiteStore(f"{self.root}/{DATABASE}", fold=fold_into)
         self.bare = Bare(f"{folder}.db", self.store.db)
-        self.bare.together([list(self.store.read())])
+        self.bare.together(list(self.store.read()))
         self.made: list[Entry] = []
         self.at = AFTER_US
         self.rng = random.Random(4)

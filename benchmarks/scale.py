@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from statistics import quantiles
 from time import perf_counter
 
+from benchmarks.appends import publish_row
 from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import MB, Row
 from benchmarks.workload import Scale, make_team
@@ -39,6 +40,8 @@ def rows(folder: str, largest: int, rounds: int, say: Callable[[str], None]) -> 
         yield _row("made", size, "making it up, files included", [perf_counter() - begin], "s")
         yield from _judged(root, size, rounds, say)
         yield from _acts(root, size)
+        what = f"`bus.publish` in a running process / the same bare insert, {size:,} entries"
+        yield publish_row(f"scale-publish-{size}", what, root, rounds)
         yield from _space(root, size)
         size *= 10
 

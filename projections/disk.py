@@ -416,10 +416,9 @@ class Disk:
 
     def _plain(self, path: str) -> str | None:
         """The path for the system, None where no regular file stands: a device may do something."""
-        if self._leads_away(path.rpartition("/")[0]):
-            return None
         full = self.full(path)
-        return full if stat.S_ISREG(os.lstat(full).st_mode) else None
+        is_file = stat.S_ISREG(os.lstat(full).st_mode)  # asked first: it raises for most paths
+        return full if is_file and not self._leads_away(path.rpartition("/")[0]) else None
 
     def _steady(self, path: str, known: dict[str, tuple[str, set[str]]]) -> str | None:
         """What ``_plain`` gives, by one look at the folder, which may hold very many files."""

@@ -83,6 +83,8 @@ _FOLDS = {
     for kind in projection.kinds
 }
 
+_TOUCHED = {kind: tuple(p.touched for p in PROJECTIONS if kind in p.kinds) for kind in _FOLDS}
+
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
 _VERSIONS = (
     "SELECT CASE WHEN (SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
@@ -507,9 +509,8 @@ def touched_files(entries: Iterable[Entry], source: Source) -> dict[str, None]:
 
             erased = erasure_places(source, entry.data["kind"], entry.data["keep"])
             paths.update((path, None) for path in erased if desired_file(source, path) is not None)
-        for projection in PROJECTIONS:
-            if entry.kind in projection.kinds:
-                paths.update(dict.fromkeys(projection.touched(entry)))
+        for touched in _TOUCHED.get(entry.kind, ()):
+            paths.update(dict.fromkeys(touched(entry)))
     return paths
 
 

@@ -377,7 +377,11 @@ class SQLiteStore(SQLiteReader):
         self._fold = fold
         self.kept_log = KEPT_LOG
         """How many bytes of write-ahead log ``close`` may leave."""
-        self._guarded = -1  # the schema's cookie when its triggers were looked at
+        self.schema = -1
+        """SQLite's number of the schema whose triggers were looked at: it changes with the schema.
+
+        That is the schema as the newest transaction began.
+        """
         self._pid = os.getpid()
         self._group = AppendGroup()
         self._group_key: Hashable = None
@@ -415,9 +419,9 @@ class SQLiteStore(SQLiteReader):
     def _check_guards(self) -> None:
         """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
         cookie = self.db.execute("PRAGMA schema_version").fetchone()[0]
-        if cookie != self._guarded:
+        if cookie != self.schema:
             check_schema_guards(self.db)
-            self._guarded = cookie
+            self.schema = cookie
 
     @contextmanager
     def derived(self) -> Iterator[sqlite3.Connection]:

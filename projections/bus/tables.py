@@ -27,8 +27,8 @@ from tripod.projections.projection import TOGETHER, File, Op, Projection, Render
 MODE = EVENT.mode
 RANKS = {priority: rank for rank, priority in enumerate(PRIORITIES)}
 IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
-# By the four priorities the index events_pending finds them: a name index of its own would cost
-# every publish a page.
+# By the four priorities the index events_pending finds them: an index of its own, by name or by
+# source and type, would cost every publish a page. This one takes new rows at its end.
 IS_DONE = "acked IS NOT NULL"
 
 PUBLISH = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
@@ -77,7 +77,7 @@ class BusQueue(Projection):
     """The table ``events`` and the files of the event queue."""
 
     name = "events"
-    version = 2
+    version = 3
     folder = "events"
     tables = ("events", "acks_ahead")
     ddl = """
@@ -95,8 +95,7 @@ CREATE TABLE events (
     peer_seq INTEGER,
     made TEXT
 ) STRICT;
-CREATE INDEX events_pending ON events (priority, us) WHERE acked IS NULL;
-CREATE INDEX events_same ON events (source, type, us) WHERE acked IS NULL;
+CREATE INDEX events_pending ON events (priority, us, source, type) WHERE acked IS NULL;
 CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 CREATE TABLE acks_ahead (
     origin TEXT NOT NULL,
@@ -133,7 +132,8 @@ CREATE TABLE acks_ahead (
             if "queue" in body:
                 sql, values = _ACK_QUEUE, [entry.seq, body["queue"], body["queue"]]
             if "source" in body:
-                return (("events", f"{sql} AND source = ?", (*values, body["source"]), None),)
+                sql += " AND priority IN (0, 1, 2, 3) AND source = ?"
+                return (("events", sql, (*values, body["source"]), None),)
             return (("events", sql, tuple(values), None),)
         return [("events", PRUNE, (event_name_us(name), name), name) for name in body["names"]]
 

@@ -11,7 +11,7 @@ from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, event_name_us, format_time, valid_event_name
-from tripod.projections.bus.tables import IS_OURS, events_in_queue, render_event
+from tripod.projections.bus.tables import IS_OURS, IS_PENDING, events_in_queue, render_event
 from tripod.team.act import (
     Act,
     check_event_for_act,
@@ -111,7 +111,7 @@ def publish(
             within = max(0, act.now_us - span), min(act.now_us + span, 2**63 - 1)
             where, values = event_queue(team)
             row = act.transaction.tables.execute(
-                "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
+                f"SELECT name FROM events WHERE {IS_PENDING} AND source = ? AND type = ?"
                 f" AND us BETWEEN ? AND ?{where} ORDER BY us DESC LIMIT 1",
                 (source, type_, *within, *values),
             ).fetchone()

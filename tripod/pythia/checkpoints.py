@@ -29,7 +29,7 @@ from tripod.team.team import Team
 
 TYPE = "pythia-checkpoint"  # the type of the events that ask for a review
 _PENDING = (
-    "SELECT e.us, e.name, e.seq FROM events AS e INDEXED BY events_same"
+    "SELECT e.us, e.name, e.seq FROM events AS e INDEXED BY events_pending"
     " WHERE e.acked IS NULL AND e.type = ? AND e.origin IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
 )

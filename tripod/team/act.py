@@ -274,6 +274,22 @@ class ActEntries:
         if self._kept is not None and len(self._kept) > MANY:
             self._kept = None
 
+    def at_hand(self, source: Source) -> Source:
+        """The source of these entries' bodies, which need not be read again.
+
+        An act that erased bodies reads all of them.
+        """
+        kept = {} if self.kinds[REDACTED] else {entry.seq: entry.data for entry in self._kept or ()}
+
+        def body(seq: int) -> dict[str, Any]:
+            return kept[seq] if seq in kept else source.body(seq)
+
+        def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
+            found = source.bodies([seq for seq in seqs if seq not in kept])
+            return found | {seq: kept[seq] for seq in seqs if seq in kept}
+
+        return source._replace(body=body, bodies=bodies) if kept else source
+
     def to_be_written(self) -> Iterator[Entry]:
         """The entries that files have to follow, in their order."""
         if self._kept is not None:

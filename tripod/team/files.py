@@ -161,8 +161,10 @@ class Files(ActFileState):
 
     def _grown(self, path: str, said: int) -> File | None:
         """A live chat, made of the very bytes that were noted as agreeing with the ledger."""
+        if said <= 0 or not path.startswith(f"{CHAT.folder}/"):
+            return None
         known = self.known.get(path)
-        if said <= 0 or known is None or not path.startswith(f"{CHAT.folder}/"):
+        if known is None:
             return None
         try:
             have = self.disk.read(path, READ_LIMIT)

@@ -191,6 +191,7 @@ class Team(ActContext):
         self.healed = 0
         self._signs: Signing | None = None
         self._open: Act | None = None
+        self._folded = -1  # the schema's cookie when the tables were found to be there
 
     def close(self) -> None:
         """Close the ledger."""
@@ -526,7 +527,7 @@ class Team(ActContext):
             from tripod.ledger.sqlite.schema import put_triggers_back
 
             act.look.triggers = put_triggers_back(transaction.tables)
-        if anew or not tables_current(transaction):
+        if anew or not self._are_tables_current(transaction, opened=bool(opened)):
             for path, noted in manifest.load_any_manifest(transaction.tables).items():
                 self.files.account(path, noted.digest)
             entries = self.store.read()
@@ -561,6 +562,18 @@ class Team(ActContext):
                 act.rewrite.add(path)
                 if not self.files.is_ours(path, digest_of(self.disk, path)):
                     act.displace(path, "another program wrote it while we did")
+
+    def _are_tables_current(self, transaction: SQLiteTransaction, *, opened: bool) -> bool:
+        """What ``tables_current`` says; as long as the schema stays, the tables are there.
+
+        ``opened``: this transaction made them, and may still be rolled back.
+        """
+        if self.store.schema == self._folded and not opened:
+            cursors = transaction.cursors()
+            return cursors.tables == cursors.size
+        current = tables_current(transaction)
+        self._folded = self.store.schema if current and not opened else -1
+        return current
 
     @property
     def _gone_mark(self) -> str:
@@ -624,6 +637,7 @@ class Team(ActContext):
                 yield entry
             yield from act.entries.to_be_written()
 
+        self.files.source = act.entries.at_hand(self.source)
         self.files.apart = set(act.rewrite)
         # Also what others did is shown in the files that are ours alone.
         act.rewrite.update(path for path in act.entries.own if not act.is_older(path))

@@ -13,7 +13,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
-from tripod.projections.bus.format import Event, parse_event
+from tripod.projections.bus.format import PRIORITIES, Event, parse_event
 from tripod.team.act import settings_of_queue
 from tripod.team.team import Team
 
@@ -66,6 +66,14 @@ def test_the_dedup_window_has_an_edge(
         assert len(story.original.pending()) == 1
     else:
         assert publish(story, dedup_window=window) != first
+
+
+@pytest.mark.parametrize("priority", PRIORITIES)
+def test_an_equal_event_of_any_priority_is_a_duplicate(story: Story, priority: str) -> None:
+    with story.team() as team:
+        bus.publish(team, "a", "b", priority)
+    with pytest.raises(DuplicateDroppedError):
+        publish(story, dedup_window=60)
 
 
 def test_dedup_looks_at_pending_events_alone(story: Story) -> None:

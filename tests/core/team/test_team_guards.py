@@ -17,6 +17,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest
 from tripod.ledger.errors import LedgerDamagedError, UnwritableError
+from tripod.ledger.kinds.redaction import REDACTED
 from tripod.projections.chat.format import (
     ChatHeader,
     chat_archive_header,
@@ -25,7 +26,9 @@ from tripod.projections.chat.format import (
 )
 from tripod.projections.disk import Disk
 from tripod.projections.engine import TABLES
+from tripod.projections.erasure import tombstone
 from tripod.recovery import rebuild as recover
+from tripod.recovery.redaction import erase_within, files_to_redact
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -261,3 +264,36 @@ def test_counts_that_somebody_edited_stay_for_the_verifier_to_tell(busy: Story, 
     with collect(str(busy.project)) as evidence:
         (found,) = (one for one in run(evidence, select=["drift"]).outcomes)
     assert [finding.where for finding in found.findings] == ["counts.json"]
+
+
+def test_a_table_that_goes_while_a_team_is_open_is_folded_anew(busy: Story) -> None:
+    with busy.team() as team:
+        bus.publish(team, "ann", "begun", "low")
+        with closing(sqlite3.connect(team.store.path)) as other:
+            other.execute("DROP TABLE readers")
+        bus.publish(team, "ann", "done", "low")
+        assert team.store.db.execute("SELECT count(*) FROM readers").fetchone() == (0,)
+        bus.publish(team, "ann", "tested", "low")
+        assert {"begun", "done", "tested"} <= {event.type for event in bus.check(team)}
+
+
+def test_the_file_of_an_event_that_its_own_act_erased_does_not_show_it(busy: Story) -> None:
+    with busy.team() as team, team.act(full=True, locks=files_to_redact(team)) as act:
+        name = bus.publish(team, "ann", "done", "low", "what nobody may read")
+        entry = act.transaction.entry(act.transaction.size - 1)
+        assert entry is not None
+        redaction = REDACTED.draft(
+            {
+                "seq": entry.seq,
+                "kind": entry.kind,
+                "reason": "a slip",
+                "by": "ann",
+                "keep": tombstone(entry.kind, entry.data),
+            },
+            cause=entry.id,
+        )
+        erase_within(act, [redaction])
+    shown = (busy.root / "events" / name).read_text()
+    assert "nobody may read" not in shown
+    with busy.team() as team:
+        assert recover.rebuild(team).written == []
