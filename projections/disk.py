@@ -393,7 +393,7 @@ class Disk:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            if error.errno in _NO_FILE:
+            if error.errno in _NO_FILE or self._leads_away(path.rpartition("/")[0]):
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:

@@ -172,6 +172,14 @@ def test_a_folder_that_leads_away_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steady", [False, True])
+def test_what_stands_behind_a_folder_that_leads_away_is_not_there_however_it_is_refused(
+    tmp_path: Path, steady: bool
+) -> None:
+    (tmp_path / "a").symlink_to("x" * 300)  # whatever is asked behind it is refused
+    assert Disk(str(tmp_path), steady=steady).read("a/x", 100) is None
+
+
+@pytest.mark.parametrize("steady", [False, True])
 def test_only_what_ends_so_is_counted(tmp_path: Path, steady: bool) -> None:
     for name in ("a.event", "b.event", ".tmp-1-2.event", "c.eventful", "event", "config.yaml"):
         (tmp_path / name).touch()
