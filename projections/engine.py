@@ -6,6 +6,7 @@ drift, which the verifier reports; ``restore`` writes these files anew. Both go 
 render, so that rebuilding twice writes nothing.
 """
 
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -148,6 +149,9 @@ def drop_tables(db: sqlite3.Connection) -> None:
             db.execute(f'DROP VIEW "{quoted}"')
     for table in TABLES:
         db.execute(f"DROP TABLE IF EXISTS {table}")
+    for projection in PROJECTIONS:  # those of a table that another program renamed are still there
+        for index in re.findall(r"CREATE (?:UNIQUE )?INDEX (\w+)", projection.ddl):
+            db.execute(f"DROP INDEX IF EXISTS {index}")
 
 
 def tables_current(ledger: LedgerReader) -> bool:

@@ -277,6 +277,15 @@ def test_a_table_that_goes_while_a_team_is_open_is_folded_anew(busy: Story) -> N
         assert {"begun", "done", "tested"} <= {event.type for event in bus.check(team)}
 
 
+def test_a_table_that_another_program_renamed_is_made_anew(busy: Story) -> None:
+    with closing(sqlite3.connect(busy.root / "ledger.db")) as db:
+        db.execute("ALTER TABLE events RENAME TO others")  # it takes indexes and triggers along
+    with busy.team() as team:
+        recover.rebuild(team)
+        event = bus.publish(team, "ann", "done", "high")
+        assert event in [one.name for one in bus.check(team)]
+
+
 def test_the_file_of_an_event_that_its_own_act_erased_does_not_show_it(busy: Story) -> None:
     with busy.team() as team, team.act(full=True, locks=files_to_redact(team)) as act:
         name = bus.publish(team, "ann", "done", "low", "what nobody may read")
