@@ -645,6 +645,7 @@ class Team(ActContext):
         self.files.project(entries(), act.rewrite, grows=not late, behind=late or act.parts > 1)
         for work in act.later.values():
             work()
+        self.files.source = self.source  # who stays open holds no bodies of its last act
         if healed or cursors.anew or act.look.full:
             self.files.clear()
         noted = self.files.note(act.look.seen_ns, act.conflicts)

@@ -286,6 +286,13 @@ def test_a_table_that_another_program_renamed_is_made_anew(busy: Story) -> None:
         assert event in [one.name for one in bus.check(team)]
 
 
+def test_who_stays_open_holds_no_bodies_of_the_last_act(busy: Story) -> None:
+    with busy.team() as team:
+        event = bus.publish(team, "ann", "done", "low", "what need not be kept")
+        assert team.files.source is team.source
+    assert "what need not" in (busy.root / "events" / event).read_text()
+
+
 def test_the_file_of_an_event_that_its_own_act_erased_does_not_show_it(busy: Story) -> None:
     with busy.team() as team, team.act(full=True, locks=files_to_redact(team)) as act:
         name = bus.publish(team, "ann", "done", "low", "what nobody may read")
