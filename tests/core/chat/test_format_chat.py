@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import doctest
+import re
 from contextlib import suppress
 
 import nbs_team
@@ -223,6 +224,35 @@ def test_what_is_no_chat_file(data: bytes) -> None:
 
 
 # Times and names --------------------------------------------------------------------------------
+
+
+HANDLE_PARTS = st.sampled_from(("ann", "", "#ann", "ann#", "a b", "\0", "ann\n"))
+INDEX_PARTS = st.sampled_from(
+    (
+        "7",
+        "0000000007",
+        "00000000007",
+        "2147483647",
+        "2147483648",
+        "²",
+        "٣",
+        "+7",
+        "7_0",
+        "7=7",
+        "7\r",
+    )
+)
+POSITION_LINES = st.tuples(HANDLE_PARTS, st.sampled_from(("=", "")), INDEX_PARTS).map("".join)
+
+
+@given(st.lists(POSITION_LINES).map(lambda lines: "\n".join(lines).encode()))
+def test_a_read_position_is_a_handle_an_equals_sign_and_an_index(data: bytes) -> None:
+    told: dict[str, int] = {}
+    for line in data.decode().split("\n"):
+        position = re.fullmatch(r"([^=#][^=]*)=([0-9]{1,10})", line)
+        if position and int(position[2]) < 2**31:
+            told[position[1]] = int(position[2])
+    assert list(chat_format.parse_chat_cursors(data).items()) == list(told.items())
 
 
 @given(st.integers(0, 253_402_300_799))
