@@ -88,7 +88,7 @@ def main() -> None:
         Path(folder, ".gitignore").write_text("*\n", encoding="utf-8")
         where = table.machine(folder)
         rows = []
-        for group in [options.only] if options.only else GROUPS:
+        for group in options.only or GROUPS:
             for row in _rows(group, folder, options):
                 _say(f"{row.name}: {row.median:.2f} {row.unit}")
                 rows.append(row)
@@ -117,7 +117,9 @@ def _options() -> argparse.Namespace:
         "--few", type=int, default=FEW, metavar="N",
         help="entries of the small ledger that is judged beside that one (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--only", choices=GROUPS, help="measure only these rows")
+    parser.add_argument(
+        "--only", action="append", choices=GROUPS, help="a group of rows; once for each"
+    )
     parser.add_argument("--rounds", type=int, metavar="N", help="pairs a row (default: by group)")
     parser.add_argument(
         "--dir", type=Path, default=Path(), metavar="DIR",

@@ -171,7 +171,8 @@ class Stage:
             done = self._traced(team, faults=[Fault(name, number, "signal=KILL")])
             answered = answered or self._is_answer(done.out) or done.code == 0
         try:
-            return self._judge(team, answered=answered and len(points) == 1)
+            once = len(points) == 1  # an agent that was asked for twice in vain is asked no more
+            return self._judge(team, answered=answered and once, alone=once)
         finally:
             remove_team(team)
 
@@ -234,7 +235,9 @@ class Stage:
             if is_untrue and self.is_one:  # else it is said of one act among others
                 return Result(f"it said that nothing was recorded, and more is: {err}", wrong=True)
             warned = len(err.splitlines()) > self.said[1]  # then it did less, and said so
-            return self._judge(team, answered=done.code == 0 and not warned, alone=False)
+            # A folder of refs that git cannot read is empty to it, and a pull finds nothing.
+            did = done.code == 0 and not done.out.startswith(b"nothing ")
+            return self._judge(team, answered=did and not warned, alone=False)
         except TimeoutError:
             return Result("it hangs", wrong=True)
         finally:

@@ -106,7 +106,7 @@ class Case(NamedTuple):
 
 
 class Settle(Protocol):
-    """Finishes the work of programs; ``alone``: only the command was killed, and not they."""
+    """Finishes the work of programs; ``alone``: only the command was killed, once."""
 
     def __call__(self, team: Path, *, alone: bool) -> str:
         """What is wrong then; '' where all is well."""

@@ -78,7 +78,9 @@ def stopped_at(
     child: Child, point: tuple[str, int], place: Path, away: Path, *, stays: bool
 ) -> Ended:
     """Stop an act behind a call, take the folder away, and let the act go on."""
-    with attached(child, faults=[Fault(*point, "signal=STOP")]), within(SECONDS):
+    # Not the programs that it starts: one that is stopped as well would never go on.
+    fault = Fault(*point, "signal=STOP")
+    with attached(child, faults=[fault], follows=False), within(SECONDS):
         child.signal(signal.SIGCONT)
         state = os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         assert state is not None
