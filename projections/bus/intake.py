@@ -220,7 +220,7 @@ def _known_names(reader: ManifestReader, queue: str, where: str) -> set[str]:
     """
     column = f"substr(name, {len(queue) + 1})" if queue else "name"
     with suppress(sqlite3.DataError):  # above 10^9 bytes
-        columns = f"count(*), group_concat({column}, '/')"
+        columns = f"count({column}), group_concat({column}, '/')"
         count, text = next(_known(reader, queue, where, columns))
         names = text.split("/") if count else []
         if len(names) == count:
