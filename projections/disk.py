@@ -202,22 +202,25 @@ class FirstLooks:
     """
 
     MOST = 100
-    """So many are kept; of others each look is a new one."""
+    """So many are kept, or a quarter of what may be open; of others each look is a new one."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, DiskStat]] = {}
+        self._kept: dict[str, tuple[int, int, DiskStat]] = {}
+        self._most = min(self.MOST, os.sysconf("SC_OPEN_MAX") // 4)
 
-    def keep(self, path: str, fd: int, found: DiskStat) -> None:
-        """Keep a file that was just opened, if other programs may add to it at any moment."""
-        if path.endswith((".chat", ".md")) and len(self._kept) < self.MOST:
-            self._kept[path] = os.dup(fd), found
+    def keep(self, path: str, fd: int, size: int, found: DiskStat) -> None:
+        """Keep what was just read of a file, if other programs may add to it at any moment."""
+        is_added_to = path.endswith((".chat", ".md"))
+        if is_added_to and path not in self._kept and len(self._kept) < self._most:
+            with suppress(OSError):  # no more may be open
+                self._kept[path] = os.dup(fd), size, found
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """What ``Disk.look`` gave first; None: it is not kept, or holds more than ``limit``."""
         kept = self._kept.get(path)
-        if kept is None or kept[1].size > limit:
+        if kept is None or kept[1] > limit:
             return None
-        return os.pread(kept[0], kept[1].size, 0), kept[1]
+        return os.pread(kept[0], kept[1], 0), kept[2]
 
     def close(self) -> None:
         """Keep nothing any longer."""
@@ -397,8 +400,6 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
-            if self._first is not None:
-                self._first.keep(path, fd, disk_stat(found))
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -410,6 +411,8 @@ class Disk:
                 data = b"".join(parts)
             if len(data) > limit:
                 raise TooBigError(f"{path} grew while it was read; at most {limit} bytes are read")
+            if self._first is not None:
+                self._first.keep(path, fd, len(data), disk_stat(found))
             return data, disk_stat(found)
         finally:
             os.close(fd)
