@@ -202,8 +202,8 @@ def test_first_looks_leave_most_of_the_files_that_may_be_open_to_others(
     monkeypatch.setattr(os, "sysconf", {"SC_OPEN_MAX": 40}.__getitem__)
     first, before = FirstLooks(), len(os.listdir("/dev/fd"))
     for number in range(30):
-        (tmp_path / f"{number}.chat").write_bytes(b"x")
-        assert Disk(str(tmp_path), first=first).read(f"{number}.chat", 1) == b"x"
+        (tmp_path / f"{number}.md").write_bytes(b"x")
+        assert Disk(str(tmp_path), first=first).read(f"{number}.md", 1) == b"x"
     assert len(os.listdir("/dev/fd")) == before + 10
     first.close()
     assert len(os.listdir("/dev/fd")) == before
@@ -216,5 +216,15 @@ def test_a_file_is_read_where_no_more_may_be_open_to_keep_it(
         raise OSError(EMFILE, os.strerror(EMFILE))
 
     monkeypatch.setattr(os, "dup", refuse)
-    (tmp_path / "a.chat").write_bytes(b"x")
-    assert Disk(str(tmp_path), first=FirstLooks()).read("a.chat", 1) == b"x"
+    (tmp_path / "a.md").write_bytes(b"x")
+    assert Disk(str(tmp_path), first=FirstLooks()).read("a.md", 1) == b"x"
+
+
+def test_few_bytes_of_chats_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstLooks, "MOST_BYTES", 5)
+    disk = Disk(str(tmp_path), first=FirstLooks())
+    for path, later in ("a.chat", b"one"), ("b.chat", b"two"):
+        (tmp_path / path).write_bytes(b"one")
+        assert disk.read(path, 100) == b"one"
+        (tmp_path / path).write_bytes(b"two")
+        assert disk.read(path, 100) == later
