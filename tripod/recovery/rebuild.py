@@ -153,16 +153,16 @@ def _keep(act: Act, why: Mapping[str, str], discard: str | None, locks: set[str]
     """Keep the bytes of files that are to be written, for those reasons; how many were kept.
 
     Raises RefusedError: they hold pieces that no entry holds, and no reason is given.
-    _WrittenMeanwhileError: these were only now added; the locks of the files are added to
-    ``locks``, so that nobody adds to them when all is done again.
+    _WrittenMeanwhileError: these were only now added, and a reason was not given for them; the
+    locks of the files are added to ``locks``, so that nobody adds to them when all is done again.
     """
     # Half of a merge is refused in any case, by `displace`.
     lost = unrecorded_pieces(act.source, act.disk, sorted(why.keys() - act.writer.unmerged.keys()))
+    late = _written_meanwhile(act, lost.keys() - locks)
+    if late:
+        locks |= late
+        raise _WrittenMeanwhileError
     if lost and discard is None:
-        late = _written_meanwhile(act, lost.keys() - locks)
-        if late:
-            locks |= late
-            raise _WrittenMeanwhileError
         raise RefusedError(refusal_of_losses(lost, "rebuild"))
     kept = 0
     for path, reason in why.items():

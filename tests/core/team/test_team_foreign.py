@@ -807,8 +807,9 @@ def _say(story: Story, text: str) -> None:
         chat_send.send(team, "live", "ann", text)
 
 
+@pytest.mark.parametrize("discard", [None, "an older slip"])
 def test_what_others_add_while_a_rebuild_folds_is_taken_in(
-    story: Story, monkeypatch: pytest.MonkeyPatch
+    story: Story, monkeypatch: pytest.MonkeyPatch, discard: str | None
 ) -> None:
     real = recover._to_write
     held: list[list[str]] = []
@@ -821,7 +822,7 @@ def test_what_others_add_while_a_rebuild_folds_is_taken_in(
 
     monkeypatch.setattr(recover, "_to_write", late)
     with story.team() as team:
-        recover.rebuild(team)
+        recover.rebuild(team, discard=discard)
         assert "Theirs" in [d.title for d in decisions_read.query(team)]
     assert held == [[], ["scribe/log.md"]]
     whole(story)
