@@ -802,6 +802,29 @@ def test_two_who_wait_for_each_others_locks_begin_again(
     whole(story)
 
 
+def test_what_others_add_while_a_rebuild_keeps_a_file_is_no_part_of_it(
+    story: Story, monkeypatch: pytest.MonkeyPatch, other_program: Callable[[str], bool]
+) -> None:
+    """They lock the file; the rebuild has the lock from before it looks at what it keeps."""
+    real, free = recover.unrecorded_pieces, []
+
+    def late(source: Any, disk: Disk, paths: list[str]) -> Any:
+        found = real(source, disk, paths)
+        free.append(other_program("scribe/log.md"))
+        if free[-1]:
+            story.original.log("Theirs")
+            other_program("scribe/log.md")
+        return found
+
+    monkeypatch.setattr(recover, "unrecorded_pieces", late)
+    log = story.root / "scribe/log.md"
+    log.write_bytes(log.read_bytes().replace(b"# Decision Log", b"# Decisions", 1))
+    with story.team() as team:
+        recover.rebuild(team)
+    assert free == [False]
+    whole(story)
+
+
 def _say(story: Story, text: str) -> None:
     with story.team() as team:
         chat_send.send(team, "live", "ann", text)
