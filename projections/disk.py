@@ -198,31 +198,45 @@ class DiskPlaces:
 class FirstLooks:
     """Logs and chats as they were when they were first read, while other programs add to them.
 
-    Each is kept open, so that it may also be replaced. What was added to one since is not read.
+    A log is kept open, so that it may also be replaced; what was added to it since is not read. Of
+    a chat the bytes are kept: who says something writes all of the file again, its header too.
     """
 
     MOST = 100
-    """So many are kept; of others each look is a new one."""
+    """So many logs, or a quarter of what may be open; of others each look is a new one."""
+    MOST_BYTES = 2**23
+    """So many bytes of chats, as well."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, DiskStat]] = {}
+        self._logs: dict[str, tuple[int, int, DiskStat]] = {}
+        self._chats: dict[str, tuple[bytes, DiskStat]] = {}
+        self._most = min(self.MOST, os.sysconf("SC_OPEN_MAX") // 4)
+        self._room = self.MOST_BYTES
 
-    def keep(self, path: str, fd: int, found: DiskStat) -> None:
-        """Keep a file that was just opened, if other programs may add to it at any moment."""
-        if path.endswith((".chat", ".md")) and len(self._kept) < self.MOST:
-            self._kept[path] = os.dup(fd), found
+    def keep_log(self, path: str, fd: int, size: int, found: DiskStat) -> None:
+        """Keep a file of which so much was just read, if it is a log."""
+        if path.endswith(".md") and path not in self._logs and len(self._logs) < self._most:
+            with suppress(OSError):  # no more may be open
+                self._logs[path] = os.dup(fd), size, found
+
+    def keep_chat(self, path: str, data: bytes, found: DiskStat) -> None:
+        """Keep what was just read of a file, if it is a chat."""
+        if path.endswith(".chat") and path not in self._chats and len(data) <= self._room:
+            self._chats[path] = data, found
+            self._room -= len(data)
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """What ``Disk.look`` gave first; None: it is not kept, or holds more than ``limit``."""
-        kept = self._kept.get(path)
-        if kept is None or kept[1].size > limit:
-            return None
-        return os.pread(kept[0], kept[1].size, 0), kept[1]
+        chat, log = self._chats.get(path), self._logs.get(path)
+        if log is not None and log[1] <= limit:
+            return os.pread(log[0], log[1], 0), log[2]
+        return chat if chat is not None and len(chat[0]) <= limit else None
 
     def close(self) -> None:
         """Keep nothing any longer."""
-        while self._kept:
-            os.close(self._kept.popitem()[1][0])
+        self._chats.clear()
+        while self._logs:
+            os.close(self._logs.popitem()[1][0])
 
 
 class Disk:
@@ -378,7 +392,11 @@ class Disk:
     def read(self, path: str, limit: int) -> bytes | None:
         """The bytes of a regular file, None if absent (UnreadableError; TooBigError: ``limit``)."""
         found = self.look(path, limit)
-        return None if found is None else found[0]
+        if found is None:
+            return None
+        if self._first is not None:  # who only looks compares all chats, most of them only once
+            self._first.keep_chat(path, *found)
+        return found[0]
 
     def look(self, path: str, limit: int) -> tuple[bytes, DiskStat] | None:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
@@ -397,8 +415,6 @@ class Disk:
                 return None
             raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
-            if self._first is not None:
-                self._first.keep(path, fd, disk_stat(found))
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = os.read(fd, found.st_size + 1)
@@ -410,6 +426,8 @@ class Disk:
                 data = b"".join(parts)
             if len(data) > limit:
                 raise TooBigError(f"{path} grew while it was read; at most {limit} bytes are read")
+            if self._first is not None:
+                self._first.keep_log(path, fd, len(data), disk_stat(found))
             return data, disk_stat(found)
         finally:
             os.close(fd)

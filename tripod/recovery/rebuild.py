@@ -119,7 +119,7 @@ def rebuild(
     locks: set[str] = set()
     while True:
         with (
-            suppress(_WrittenMeanwhileError),
+            suppress(_UnlockedError),
             team.act(full=True, anew=True, beyond=take or "", locks=locks) as act,
         ):
             # A `rebuild_database` that was killed after its last step leaves this.
@@ -145,24 +145,24 @@ def rebuild(
     return Rebuilt(sorted(paths), kept, act.look.triggers)
 
 
-class _WrittenMeanwhileError(Exception):
-    """Another program added to a file after what others wrote was taken in."""
+class _UnlockedError(Exception):
+    """Files are to be written over that other programs may be adding to."""
 
 
 def _keep(act: Act, why: Mapping[str, str], discard: str | None, locks: set[str]) -> int:
     """Keep the bytes of files that are to be written, for those reasons; how many were kept.
 
     Raises RefusedError: they hold pieces that no entry holds, and no reason is given.
-    _WrittenMeanwhileError: these were only now added; the locks of the files are added to
-    ``locks``, so that nobody adds to them when all is done again.
+    _UnlockedError: other programs may add to some of them now, which would be taken for what is
+    kept; their locks are added to ``locks``, so that all is done again while nobody adds to them.
     """
+    late = set(filter(has_foreign_file_lock, why.keys() - locks))
+    if late:
+        locks |= late
+        raise _UnlockedError
     # Half of a merge is refused in any case, by `displace`.
     lost = unrecorded_pieces(act.source, act.disk, sorted(why.keys() - act.writer.unmerged.keys()))
     if lost and discard is None:
-        late = _written_meanwhile(act, lost.keys() - locks)
-        if late:
-            locks |= late
-            raise _WrittenMeanwhileError
         raise RefusedError(refusal_of_losses(lost, "rebuild"))
     kept = 0
     for path, reason in why.items():
@@ -171,13 +171,6 @@ def _keep(act: Act, why: Mapping[str, str], discard: str | None, locks: set[str]
         said = f"; with {count} pieces that no entry holds, discarded: {discard}"
         kept += act.displace(path, reason + said if count else reason)
     return kept
-
-
-def _written_meanwhile(act: Act, paths: Iterable[str]) -> set[str]:
-    """Those that other programs add to under a lock, and wrote since the act began."""
-    found = {path: act.disk.stat(path) for path in paths if has_foreign_file_lock(path)}
-    tick_us = 10_000  # a file's time is that of the last tick of the kernel's clock
-    return {p for p, stat in found.items() if stat and stat.mtime_us >= act.now_us - tick_us}
 
 
 def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:

@@ -27,7 +27,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from errno import EDEADLK
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
@@ -78,6 +80,8 @@ FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before
 MAX_TRIES = 5  # how often we begin again because others write the same file
 PAUSES = (0, 0.001, 0.004, 0.016)
 """Seconds before each try to lock a file that another program writes, in the writer's place."""
+MOST_MOMENTS = 3
+"""How often such a file is waited for and given back before the lock is kept while queueing."""
 
 
 class _FileIsLockedError(Exception):
@@ -427,10 +431,12 @@ class Team(ActContext):
 
         Who waits for the place holds no such lock: else another program that adds to a chat would
         wait for all writers before us. Who has the place waits for no such lock longer than a
-        moment: one that its holder keeps is waited for outside, and then all is begun again.
+        moment: one that its holder keeps is waited for outside, and then all is begun again. Where
+        other programs lock a file all the time, a moment may never find it free: then we keep the
+        lock that we waited for, and take the place with it. Nobody in the place waits for us.
         """
         with ExitStack() as locks:
-            while True:
+            for tries in count(1):
                 with (
                     suppress(_FileIsLockedError),
                     self.store.transaction(after=after, mends=mends) as transaction,
@@ -440,9 +446,11 @@ class Team(ActContext):
                     yield transaction
                     return
                 locks.close()
-                for path in names:
-                    self._lock_file(path, locks, wait=True)
-                locks.close()
+                with suppress(_FileIsLockedError):
+                    for path in names:
+                        self._lock_file(path, locks, wait=True)
+                if tries < MOST_MOMENTS:
+                    locks.close()
 
     def _lock_file(self, path: str, locks: ExitStack, *, wait: bool = False) -> None:
         """Lock a file as the original tools do; _FileIsLockedError: another program has the lock.
@@ -459,9 +467,10 @@ class Team(ActContext):
                         locks.push(lock.pop_all())
                         return
         except OSError as error:
-            raise UnwritableError(
-                f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
-            ) from error
+            if error.errno != EDEADLK:  # else we have one that its holder waits for: give it back
+                raise UnwritableError(
+                    f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+                ) from error
         raise _FileIsLockedError(path)
 
     def _settle_takes(self, act: Act) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from errno import EMFILE
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from story import Story
 from tripod.agents.wrapper import write_json
 from tripod.ledger import files as ledger_files
 from tripod.ledger.files import replace_file
-from tripod.projections.disk import Disk, TooBigError, write_missing_to_disk
+from tripod.projections.disk import Disk, FirstLooks, TooBigError, write_missing_to_disk
 from tripod.projections.projection import File
 
 PUT: dict[str, Callable[[str], object]] = {
@@ -185,3 +186,53 @@ def test_only_what_ends_so_is_counted(tmp_path: Path, steady: bool) -> None:
         (tmp_path / name).touch()
     assert Disk(str(tmp_path), steady=steady).count("", ".event") == 2
     assert Disk(str(tmp_path), steady=steady).count("nowhere", ".event") == 0
+
+
+def test_a_first_look_gives_what_was_read_then_whatever_came_since(tmp_path: Path) -> None:
+    first, file = FirstLooks(), tmp_path / "log.md"
+    disk = Disk(str(tmp_path), first=first)
+    file.write_bytes(b"one\n")
+    assert disk.read("log.md", 100) == b"one\n"
+    with file.open("ab") as added:
+        added.write(b"two\n")
+    assert disk.read("log.md", 100) == b"one\n"
+    assert disk.read("log.md", 5) == b"one\n"
+    file.unlink()
+    assert disk.read("log.md", 100) == b"one\n"
+    first.close()
+    assert disk.read("log.md", 100) is None
+
+
+def test_first_looks_leave_most_of_the_files_that_may_be_open_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else `verify` of a team with many chats cannot open what it is to judge."""
+    monkeypatch.setattr(os, "sysconf", {"SC_OPEN_MAX": 40}.__getitem__)
+    first, before = FirstLooks(), len(os.listdir("/dev/fd"))
+    for number in range(30):
+        (tmp_path / f"{number}.md").write_bytes(b"x")
+        assert Disk(str(tmp_path), first=first).read(f"{number}.md", 1) == b"x"
+    assert len(os.listdir("/dev/fd")) == before + 10
+    first.close()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_a_file_is_read_where_no_more_may_be_open_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_fd: int) -> int:
+        raise OSError(EMFILE, os.strerror(EMFILE))
+
+    monkeypatch.setattr(os, "dup", refuse)
+    (tmp_path / "a.md").write_bytes(b"x")
+    assert Disk(str(tmp_path), first=FirstLooks()).read("a.md", 1) == b"x"
+
+
+def test_few_bytes_of_chats_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstLooks, "MOST_BYTES", 5)
+    disk = Disk(str(tmp_path), first=FirstLooks())
+    for path, later in ("a.chat", b"one"), ("b.chat", b"two"):
+        (tmp_path / path).write_bytes(b"one")
+        assert disk.read(path, 100) == b"one"
+        (tmp_path / path).write_bytes(b"two")
+        assert disk.read(path, 100) == later

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from errno import EDEADLK
 from threading import Event
 from typing import Any
 from unittest import mock
@@ -753,13 +754,85 @@ def test_who_has_the_place_waits_for_no_program_that_keeps_its_lock(
     whole(story)
 
 
+def test_a_file_that_others_lock_all_the_time_is_written_after_all(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits in the system's queue for the lock gets it; who asks for it finds it taken."""
+    waits, real = 0, Disk.foreign_lock
+    mine = 0  # locks that were waited for, and that we still have
+
+    @contextmanager
+    def busy(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
+        nonlocal waits, mine
+        if not wait:
+            yield bool(mine)
+            return
+        waits += 1
+        assert waits < 20, "it would go on for ever"
+        with real(disk, path, wait=True):
+            mine += 1
+            yield True
+            mine -= 1
+
+    monkeypatch.setattr(Disk, "foreign_lock", busy)
+    _say(story, "mine")
+    assert mine == 0
+    with story.team() as team:
+        assert "mine" in [m.text for m in chat_read.messages(team, "live")]
+
+
+def test_two_who_wait_for_each_others_locks_begin_again(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system refuses to let two processes wait for each other; that is nobody's mistake."""
+    answers: list[bool | int] = [*[False] * 4, EDEADLK]
+    real = Disk.foreign_lock
+
+    @contextmanager
+    def crossed(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
+        answer = answers.pop(0) if answers else True
+        if answer is EDEADLK:
+            raise OSError(EDEADLK, os.strerror(EDEADLK))
+        with real(disk, path, wait=wait) as got:
+            yield got and bool(answer)
+
+    monkeypatch.setattr(Disk, "foreign_lock", crossed)
+    _say(story, "mine")
+    assert not answers
+    whole(story)
+
+
+def test_what_others_add_while_a_rebuild_keeps_a_file_is_no_part_of_it(
+    story: Story, monkeypatch: pytest.MonkeyPatch, other_program: Callable[[str], bool]
+) -> None:
+    """They lock the file; the rebuild has the lock from before it looks at what it keeps."""
+    real, free = recover.unrecorded_pieces, []
+
+    def late(source: Any, disk: Disk, paths: list[str]) -> Any:
+        found = real(source, disk, paths)
+        free.append(other_program("scribe/log.md"))
+        if free[-1]:
+            story.original.log("Theirs")
+            other_program("scribe/log.md")
+        return found
+
+    monkeypatch.setattr(recover, "unrecorded_pieces", late)
+    log = story.root / "scribe/log.md"
+    log.write_bytes(log.read_bytes().replace(b"# Decision Log", b"# Decisions", 1))
+    with story.team() as team:
+        recover.rebuild(team)
+    assert free == [False]
+    whole(story)
+
+
 def _say(story: Story, text: str) -> None:
     with story.team() as team:
         chat_send.send(team, "live", "ann", text)
 
 
+@pytest.mark.parametrize("discard", [None, "an older slip"])
 def test_what_others_add_while_a_rebuild_folds_is_taken_in(
-    story: Story, monkeypatch: pytest.MonkeyPatch
+    story: Story, monkeypatch: pytest.MonkeyPatch, discard: str | None
 ) -> None:
     real = recover._to_write
     held: list[list[str]] = []
@@ -772,7 +845,7 @@ def test_what_others_add_while_a_rebuild_folds_is_taken_in(
 
     monkeypatch.setattr(recover, "_to_write", late)
     with story.team() as team:
-        recover.rebuild(team)
+        recover.rebuild(team, discard=discard)
         assert "Theirs" in [d.title for d in decisions_read.query(team)]
     assert held == [[], ["scribe/log.md"]]
     whole(story)

@@ -173,3 +173,26 @@ def test_what_others_add_between_two_readings_is_no_drift(
     done = door(story.root.parent, "verify", "--no-git")
     named = [name for name in (b": drift: ", b": count-from-grep: ") if name in done.out]
     assert (done.code, named) == (1, []), done.out  # 1: they have no chat reference
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["writes it again", "replaces it"])
+def test_what_others_say_between_two_readings_is_no_drift(
+    story: Story, monkeypatch: pytest.MonkeyPatch, *, replaces: bool
+) -> None:
+    """Their sender writes the whole chat again, in the same file: its header changes as well."""
+    real, chat = OpenEvidence.projected, story.root / CHAT
+    same = story.root.parent / "the same file"
+    story.original.say("live", "bob", "before")  # so the chat is read, not only compared
+
+    def later(evidence: OpenEvidence) -> Any:
+        os.link(chat, same)
+        story.original.say("live", "bob", "meanwhile")
+        if not replaces:
+            same.write_bytes(chat.read_bytes())
+            same.replace(chat)
+        same.unlink(missing_ok=True)
+        return real(evidence)
+
+    monkeypatch.setattr(OpenEvidence, "projected", later)
+    done = door(story.root.parent, "verify", "--no-git")
+    assert (done.code, b": drift: " in done.out) == (0, False), done.out
