@@ -46,19 +46,23 @@ from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
-__all__ = ["CROWD", "crowds"]
+__all__ = ["CROWD", "crowds", "without_checkpoints"]
 
 _PULL = next(scene for scene in SCENES if scene.name == "pull")
 
 
-def _without_checkpoints(root: Path) -> None:
+def without_checkpoints(root: Path) -> None:
     """No decision reaches a checkpoint: who writes one by hand publishes no event for it."""
     (root / "events/config.yaml").write_text("pythia-interval: 0\n", encoding="utf-8")
+
+
+def _with_peer(root: Path) -> None:
+    without_checkpoints(root)
     if _PULL.foreign is not None:
         _PULL.foreign(root)
 
 
-CROWD = _PULL._replace(name="crowd", acts=(), foreign=_without_checkpoints)
+CROWD = _PULL._replace(name="crowd", acts=(), foreign=_with_peer)
 """A team in a repository whose remote holds the record of another replica."""
 KINDS = {
     "publish": 50, "send": 4, "log": 4, "consume": 10, "drop": 1, "say": 1, "note": 1,

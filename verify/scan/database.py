@@ -414,7 +414,7 @@ def _faults(found: Schema, version: int, *, older: bool = False) -> list[sequenc
             found, whole = _without_folds(found), _without_folds(whole)
         return list(sequence.sequence_schema_problems(found, whole))
     folded = whole.keys() - wanted.keys()
-    ledger = {key: row for key, row in found.items() if key not in folded}
+    ledger = {key: row for key, row in _without_folds(found).items() if key not in folded}
     return list(sequence.sequence_schema_problems(ledger, wanted))
 
 

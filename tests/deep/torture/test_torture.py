@@ -186,7 +186,8 @@ def play(
     tmp_path: Path, kinds: dict[str, int], monkeypatch: pytest.MonkeyPatch, seconds: float = 0.6
 ) -> teams.Result:
     monkeypatch.setattr(crowd, "KINDS", kinds)
-    teams.make_team(SCENE, tmp_path / "team")
+    scene = SCENE._replace(foreign=crowd.without_checkpoints)
+    teams.make_team(scene, tmp_path / "team")
     return crowd.play(tmp_path / "team", tmp_path / "round", 1, seconds)
 
 
