@@ -89,7 +89,9 @@ def main() -> None:
         where = table.machine(folder)
         rows = []
         for group in options.only or GROUPS:
-            for row in _rows(group, folder, options):
+            own = Path(folder, group)
+            own.mkdir()
+            for row in _rows(group, str(own), options):
                 _say(f"{row.name}: {row.median:.2f} {row.unit}")
                 rows.append(row)
     figures = table.markdown(rows, where)

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir
 from pathlib import Path
 from time import perf_counter
 
@@ -125,15 +124,24 @@ def _decision(number: int) -> str:
     )
 
 
+_PEAK = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss)
+sys.exit(status != 0)
+"""
+
+
 def _peak(command: tuple[str, ...], project: str) -> int:
-    """The most bytes that a command held at once."""
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-    with chdir(project):
-        pid = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
-    _, status, usage = os.wait4(pid, 0)
-    if status:
-        raise RuntimeError(f"{command} ended with {status}")
-    return usage.ru_maxrss * 1024
+    """The most bytes that a command held at once.
+
+    A small process starts it: Linux counts what the starting process held.
+    """
+    words = (sys.executable, "-c", _PEAK, *command)
+    done = subprocess.run(words, cwd=project, check=True, stdout=subprocess.PIPE, text=True)
+    return int(done.stdout) * 1024
 
 
 def _seconds(command: Sequence[str], project: str) -> float:

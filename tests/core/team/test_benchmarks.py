@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks import __main__ as command
+from benchmarks import adoption as adoption_rows
 from benchmarks import child, exports, judging, sessions, table
 from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
@@ -253,3 +255,30 @@ def test_what_was_not_measured_stays_in_a_page() -> None:
 
 def test_a_row_without_target_is_neither_met_nor_missed() -> None:
     assert Row("x", "x", "", "", (1.0,)).met is None
+
+
+def test_groups_of_one_run_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Several make a team by the name of `few`."""
+    seen = []
+
+    def rows(_group: str, folder: str, _options: object) -> list[Row]:
+        Path(folder, "few").mkdir()
+        seen.append(folder)
+        return []
+
+    monkeypatch.setattr(command, "_rows", rows)
+    monkeypatch.setattr(
+        sys, "argv", ["b", "--dir", str(tmp_path), "--only", "commands", "--only", "judging"]
+    )
+    command.main()
+    assert [Path(folder).name for folder in seen] == ["commands", "judging"]
+    assert capsys.readouterr().out
+
+
+def test_the_memory_of_a_command_is_its_own(tmp_path: Path) -> None:
+    """Not that of the process that measures, of which Linux counts it the child."""
+    held = bytearray(b"x" * 2**28)
+    assert 2**20 < adoption_rows._peak((sys.executable, "-c", "pass"), str(tmp_path)) < 2**27
+    assert len(held) == 2**28
