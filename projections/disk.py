@@ -551,8 +551,8 @@ class Disk:
         """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
 
         Without it their sender, which rewrites the whole file, would overwrite ours, and we would
-        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Nobody
-        waits with it for the ledger's lock, or with that for it (``Team._transaction``).
+        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who has
+        the ledger's lock must not wait for it (``Team._transaction``).
         """
         return hold_posix_file_lock(f"{self.full(path)}.lock", wait=wait)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from unittest import mock
 
+import pytest
 from doors.inside import Done, run
 from git_repo import Git
 
@@ -20,8 +21,8 @@ from tripod.trust.seal import seal
 from tripod.verify.peers.refs import OWN, REMOTES
 
 __all__ = [
-    "Clone", "Snapshot", "begun", "begun_replica", "joined_replica", "name_of", "pushed_replica",
-    "replica_in",
+    "Clone", "Snapshot", "begun", "begun_replica", "joined_replica", "name_of", "place_in",
+    "pushed_replica", "replica_in",
 ]  # fmt: skip
 
 
@@ -57,10 +58,18 @@ class Snapshot:
         self.folder, self._kept = folder, folder.with_name(f"{folder.name}-kept")
         copytree(folder, self._kept, symlinks=True)
 
-    def put_back(self) -> None:
-        """Have the folder be as it was, whatever became of it."""
+    def put_back(self) -> Path:
+        """Have the folder be as it was, whatever became of it; give it."""
         rmtree(self.folder)
         copytree(self._kept, self.folder, symlinks=True)
+        return self.folder
+
+
+def place_in(factory: pytest.TempPathFactory) -> Path:
+    """An empty folder, with room beside it for a snapshot."""
+    place = factory.mktemp("made") / "place"
+    place.mkdir()
+    return place
 
 
 class Clone:

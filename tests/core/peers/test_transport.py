@@ -19,7 +19,7 @@ from clones import put_back
 from doors.inside import TRIPOD
 from git_repo import Git
 from hostile import Canary, plant
-from replicas import Clone, Snapshot, begun, joined_replica, name_of, replica_in
+from replicas import Clone, Snapshot, begun, joined_replica, name_of, place_in, replica_in
 from schedules import KilledError
 
 from tripod.ledger.files import FileLock, hold_file_lock
@@ -38,8 +38,7 @@ from tripod.verify.peers.refs import OWN, REMOTES
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """The clone in which a team was begun and pushed, and one that joined."""
-    folder = tmp_path_factory.mktemp("made") / "place"
-    folder.mkdir()
+    folder = place_in(tmp_path_factory)
     begun(Clone(folder, "anna"))
     joined_replica(folder, "ben")
     return Snapshot(folder)
@@ -48,8 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @pytest.fixture
 def place(made: Snapshot) -> Path:
     """The folder of the clones and their remote, as it was made."""
-    made.put_back()
-    return made.folder
+    return made.put_back()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import run
-from replicas import Clone, Snapshot, pushed_replica
+from replicas import Clone, Snapshot, place_in, pushed_replica
 from specimens import unguarded
 
 from tripod.ledger.kinds.peers import PEER_MERGED
@@ -21,8 +21,7 @@ from tripod.trust.seal import newest
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """A clone with a replica that said something, and pushed its record."""
-    folder = tmp_path_factory.mktemp("made") / "place"
-    folder.mkdir()
+    folder = place_in(tmp_path_factory)
     pushed_replica(folder, "ann")
     return Snapshot(folder)
 
@@ -30,8 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @pytest.fixture
 def place(made: Snapshot) -> Path:
     """The folder of the clone and its remote, as it was made."""
-    made.put_back()
-    return made.folder
+    return made.put_back()
 
 
 @pytest.fixture

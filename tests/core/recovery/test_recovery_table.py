@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from docs.recovery_table import MISHAPS, Mishap
 from doors.inside import Done, commands
-from replicas import Clone, Snapshot
+from replicas import Clone, Snapshot, place_in
 
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.sqlite.store import SQLiteTransaction
@@ -33,16 +33,14 @@ def _begun(folder: Path) -> Clone:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Snapshot]:
-    folder = tmp_path_factory.mktemp("made") / "place"
-    folder.mkdir()
+    folder = place_in(tmp_path_factory)
     return _begun(folder), Snapshot(folder)
 
 
 @pytest.fixture
 def place(made: tuple[Clone, Snapshot]) -> Path:
     """The folder of the clone and its remote, as it was made."""
-    made[1].put_back()
-    return made[1].folder
+    return made[1].put_back()
 
 
 @pytest.fixture

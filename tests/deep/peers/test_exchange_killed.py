@@ -22,7 +22,7 @@ from dying_exchanges import (
     set_git_traps,
 )
 from git_repo import Git
-from replicas import Clone, Snapshot
+from replicas import Clone, Snapshot, place_in
 
 LATEST = 3
 """For which time, at the latest, a step is died at."""
@@ -123,9 +123,7 @@ class World:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A world, to begin again in each test."""
-    folder = tmp_path_factory.mktemp("worlds") / "world"
-    folder.mkdir()
-    return World(folder)
+    return World(place_in(tmp_path_factory))
 
 
 @pytest.mark.parametrize(("command", "step"), CASES)

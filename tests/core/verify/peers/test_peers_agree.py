@@ -14,7 +14,7 @@ import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
-from replicas import Snapshot
+from replicas import Snapshot, place_in
 from specimens import unguarded
 
 from tripod.bus import events as bus
@@ -68,8 +68,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, Snapshot]:
     """Bob merged Ann's record, and Ann merged Bob's after that; their keys are beside them."""
-    folder = tmp_path_factory.mktemp("made") / "place"
-    folder.mkdir()
+    folder = place_in(tmp_path_factory)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPOD_HOME", f"{folder}/home")
         ann, ann_name, _ = begin(folder / "ann", "example.com/ann")
