@@ -311,7 +311,8 @@ class ChatRule:
         """Whether a part of a command that is not understood as a whole reads what it names."""
         # A script in a text that follows is a part of the command that runs it.
         text = command.replace("\n", " ") if "<<" in command else command
-        for part in filter(self._sign.search, _PARTED.split(text)):
+        # A part that stands there again reads the same.
+        for part in filter(self._sign.search, dict.fromkeys(_PARTED.split(text))):
             for call in calls_in_line(part):
                 reading = opened_by_call(call)
                 words = set(words_of_call(call.command or "")) if reading.opaque else ()
