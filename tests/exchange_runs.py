@@ -43,7 +43,7 @@ SWAPS = (
 ENDS = ("before the log's end", "within the log's end", "behind the log's end")
 REST = ("committed", "written", "noted", "before strays are taken", "strays taken")
 POINTS = (*SWAPS, *ENDS, *REST)
-EACH = 55  # runs on one team
+EACH = 25  # runs on one team
 _LOG_PIECE = b"\n---\n\n### D-"
 
 

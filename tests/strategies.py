@@ -8,7 +8,7 @@ from story import Step
 
 __all__ = ["FEWER", "blows", "gaps", "our_steps", "stories", "texts", "their_steps", "words"]
 
-FEWER = settings(max_examples=max(25, settings().max_examples // 4))
+FEWER = settings(max_examples=max(10, settings().max_examples // 4))
 """For what tells a whole story with each example, on a disk: a quarter of what the profile says."""
 
 CHANNELS = st.sampled_from(["live", "side"])

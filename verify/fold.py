@@ -11,6 +11,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache, partial
 from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
@@ -35,11 +36,14 @@ from tripod.verify.rows import (
     ACTOR_AND_TIME,
     RENDER_ERRORS,
     RowReader,
+    Schema,
+    connect_scratch,
     head_row,
     index_fault,
     one_row,
     read_row,
     readable_rows,
+    schema_rows,
     source_over_rows,
 )
 from tripod.verify.scan.shortcut import Noted, Ops, Shortcut
@@ -91,10 +95,9 @@ def fold_evidence(
     ``derived``: the database has tables of its own; ``beside`` gives what was compared with them.
     OSError: a file of the team cannot be read.
     """
-    scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    scratch = connect_scratch()
     for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
-    projections.create_tables(scratch)
     for table in _NOTED:
         scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
     scratch.execute("CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT")
@@ -306,11 +309,12 @@ def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterat
             "folds",
             f"they were folded as {found!r}, this version folds {projections.fold_versions()!r}",
         )
+    schema = cache(partial(schema_rows, db))
     for table in projections.TABLES:
         info = scratch.execute(f"PRAGMA table_info({table})").fetchall()
         columns = tuple(row[1] for row in info)
         keys = tuple(row[1] for row in sorted(info, key=lambda row: row[5]) if row[5])
-        fault = _first_difference(db, scratch, table, columns, keys)
+        fault = _first_difference(db, scratch, table, columns, keys, schema=schema)
         if fault is not None:
             yield table, fault
 
@@ -321,6 +325,8 @@ def _first_difference(
     table: str,
     columns: tuple[str, ...],
     keys: tuple[str, ...],
+    *,
+    schema: Callable[[], Schema],
 ) -> str | None:
     try:
         ours, theirs = (_query(side, table, columns, keys) for side in (scratch, db))
@@ -329,7 +335,7 @@ def _first_difference(
             if want != have:
                 break
             if not want:
-                return index_fault(db, table)
+                return index_fault(db, table, schema())
     except sqlite3.Error as error:
         return f"it cannot be read: {error}"
     at = shared_start(want, have)

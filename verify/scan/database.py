@@ -335,7 +335,7 @@ def _blobs(passed: RowPass, named: sqlite3.Connection) -> int:
             number = row[0]
         for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
             _missing(db, digest, size, seq, tally)
-        fault = index_fault(db, "blobs")
+        fault = index_fault(db, "blobs", schema_rows(db))
         if fault is not None:
             tally.add(Finding(bodies_present.NAME, fault, "blobs", help=bodies_present.REINDEX))
     except (sqlite3.Error, TypeError) as error:

@@ -45,7 +45,7 @@ PLACES = st.tuples(
     st.sampled_from(["", "../", "/"]),
     st.lists(st.text("abc-é ", min_size=1, max_size=4), min_size=1, max_size=3).map("/".join),
 ).map("".join)
-FEW = settings(max_examples=max(20, settings().max_examples // 5))
+FEW = settings(max_examples=max(10, settings().max_examples // 5))
 """For what is tried with each kind."""
 KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

@@ -70,11 +70,12 @@ def check(root: str) -> None:
 
 
 def test_any_derived_table_or_index_is_mended(sound: str, tmp_path: Path) -> None:
-    """One after the other, and all at once; the ledger's own rows stay what they were."""
+    """Some and some, and all at once; the ledger's own rows stay what they were."""
     before = truth(sound)
     every = derived(database(sound))
     assert {"events", "pieces_id", "manifest", "nodes", "sqlite_autoindex_entries_1"} <= {*every}
-    for number, lost in enumerate([*([name] for name in every), every]):
+    some = (every[at : at + 4] for at in range(0, len(every), 4))
+    for number, lost in enumerate([*some, every]):
         root = copy(sound, str(tmp_path / str(number)))
         damage(database(root), *lost)
         assert truth(root) == before, lost

@@ -93,7 +93,7 @@ def test_killed_at_each_step(tmp_path: Path, death: str) -> None:
 
 @pytest.mark.slow
 def test_any_page_that_is_damaged_is_mended_or_nothing_is_changed(tmp_path: Path) -> None:
-    """Each page but the first, one at a time: no entry is lost, and none is made up."""
+    """Every second page, one at a time: no entry is lost, and none is made up."""
     (tmp_path / "sound").mkdir()
     project = begin(tmp_path / "sound")
     for number in range(40):
@@ -105,7 +105,7 @@ def test_any_page_that_is_damaged_is_mended_or_nothing_is_changed(tmp_path: Path
         count = db.execute("PRAGMA page_count").fetchone()[0]
     before = rows(project / ".nbs")
     mended = refused = 0
-    for page in range(2, count + 1):
+    for page in range(2, count + 1, 2):
         copy = tmp_path / str(page)
         shutil.copytree(project, copy)
         scribble(str(copy / database), page)
@@ -121,5 +121,5 @@ def test_any_page_that_is_damaged_is_mended_or_nothing_is_changed(tmp_path: Path
             assert "Traceback" not in done.err
             assert (copy / database).read_bytes() == damaged, page
         shutil.rmtree(copy)
-    assert mended > 10
-    assert refused > 3
+    assert mended > 5
+    assert refused > 1

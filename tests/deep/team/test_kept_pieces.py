@@ -148,7 +148,7 @@ STEPS: tuple[Callable[[World, int], None], ...] = (
 SCHEDULES = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 20)), max_size=12)
 
 
-@settings(max_examples=max(30, settings().max_examples // 10), deadline=None)
+@settings(max_examples=max(15, settings().max_examples // 10), deadline=None)
 @given(SCHEDULES)
 def test_every_piece_is_in_an_entry_or_named(
     schedule: list[tuple[Callable[[World, int], None], int]],

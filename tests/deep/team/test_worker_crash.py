@@ -105,16 +105,16 @@ def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_is_done_once() -> None:
-    """Thirty kills, each a little later than the one before."""
+    """Twelve kills, each a little later than the one before."""
     ends = []
-    for moment in range(30):
+    for moment in range(12):
         with folder() as project:
             adoption.init(str(project))
             (project / "go").touch()
-            ends.append(give(project, "never", 0.003 + moment * 0.004))
+            ends.append(give(project, "never", 0.003 + moment * 0.01))
             with Team(str(project / ".nbs")) as team:
                 team.refresh()
                 again(team, project)
                 list(workers_run.watch(team))
             check_once(project)
-    assert ends.count(-signal.SIGALRM) > 5
+    assert ends.count(-signal.SIGALRM) > 2

@@ -31,10 +31,11 @@ def accepted(judge: Callable[[bytes], object], data: bytes) -> bool:
 
 
 def mutations(data: bytes) -> Iterator[bytes]:
-    """Each byte with each other value, left out, and with each value put before it."""
+    """Each byte with each other value, left out, and with some values put before it."""
     for at in range(len(data) + 1):
         before, after = data[:at], data[at:]
-        yield from (before + bytes([value]) + after for value in range(256))
+        put = {*range(0, 256, 23), *b"\r\n +", *data[max(0, at - 1) : at + 1]}
+        yield from (before + bytes([value]) + after for value in put)
         if after:
             yield before + after[1:]
             yield from (before + bytes([value]) + after[1:] for value in range(256))

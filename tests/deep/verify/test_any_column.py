@@ -36,7 +36,7 @@ UNKNOWN = {("head", "boot")}
 
 FEW = 11
 """Rows of a table in which every value is tried in every field."""
-DRAWN = int(os.environ.get("TRIPOD_TRIALS", "8"))
+DRAWN = int(os.environ.get("TRIPOD_TRIALS", "3"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 
 
@@ -142,4 +142,4 @@ def test_any_column_of_any_row_is_found(tmp_path: Path) -> None:
     again = f"TRIPOD_SEED={SEED} TRIPOD_TRIALS={DRAWN}"
     assert missed == [], again
     assert refused == [], again
-    assert done > 500
+    assert done > 400

@@ -33,7 +33,7 @@ HEADER_CHECKS = tuple(check for check in CHECKS if not needs(check, Need.BODIES,
 SHARED = {check.NAME for check in (*HEADER_CHECKS, bodies_present, writers_authorised)}
 OUTSIDE = {"record-agrees", "pins-extend", "trailers-agree"}
 """What is held against something beside the ledger, which an export of it does not hold."""
-TRIALS = int(os.environ.get("TRIPOD_TRIALS", "300"))
+TRIALS = int(os.environ.get("TRIPOD_TRIALS", "100"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 
 _spec = importlib.util.spec_from_file_location("audit_export", TOOL)

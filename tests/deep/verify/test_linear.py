@@ -80,7 +80,7 @@ ANYWHERE = (
     b" ", b"\n", b"a", b"-", b'"', b"\\", b"[", b"@a ", b"a: b\n", b"D-1 ", b"\x1b[", b"---\n",
     b"a,", b"\xf0\x9f\x98\x80",
 )  # fmt: skip
-DRAWN = min(int(os.environ.get("TRIPOD_TRIALS", "4")), len(ANYWHERE))
+DRAWN = min(int(os.environ.get("TRIPOD_TRIALS", "2")), len(ANYWHERE))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 CHATTY = (
     b"cat ", b"cat x.", b"Read(", b"read the ", b"read .chat", b"nbs-bus read ", b"tripod  ",

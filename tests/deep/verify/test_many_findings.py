@@ -66,7 +66,7 @@ def test_every_check_is_asked() -> None:
     assert NEW.keys() | NO_WARNINGS | APART == names
 
 
-@pytest.mark.parametrize("count", [0, 19, 20, 21, 39, 40, 41, 1000])
+@pytest.mark.parametrize("count", [0, 19, 20, 21, 39, 40, 41, 200])
 def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     team = crowd(tmp_path / "crowd", count)
     for name, told in judge(team).items():
@@ -92,7 +92,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
         assert says in json_.render(report)
 
 
-@pytest.mark.parametrize("count", [0, 19, 20, 21, 40, 1000])
+@pytest.mark.parametrize("count", [0, 19, 20, 21, 40, 200])
 def test_strays_in_a_record_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     root = Path(build(str(tmp_path / "team")))
     with Team(str(root)) as team:

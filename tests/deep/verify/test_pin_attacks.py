@@ -22,7 +22,7 @@ from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
-TRIALS = 60
+TRIALS = 25
 NAMES = tuple(check.NAME for check in CHECKS if not needs(check, TABLES, RECORD))
 
 pytestmark = pytest.mark.slow
