@@ -16,7 +16,7 @@ GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
 unexport PYTHONDONTWRITEBYTECODE
 HEADING = @printf '\n== %s ==\n'
 
-.PHONY: help demo test fast check bench deep docs soak torture
+.PHONY: help demo test fast check lint types generated bench deep docs soak torture
 
 help:
 	@echo 'make demo    show the tool at work on a real team'
@@ -51,16 +51,22 @@ fast: $(READY)
 	$(PYTEST) tests/core
 
 check: $(READY)
-	$(HEADING) 'format'
-	$(BIN)/ruff format --check .
-	$(HEADING) 'lint'
-	$(BIN)/ruff check .
-	$(HEADING) 'types'
-	$(BIN)/mypy
-	$(HEADING) 'generated documentation is up to date'
-	$(GENERATED) | xargs -r $(BIN)/cog --check
+	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types generated
 	$(HEADING) 'tests'
 	$(PYTEST) tests
+
+lint: $(READY)
+	$(HEADING) 'format and lint'
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(HEADING) 'types'
+	$(BIN)/mypy
+
+generated: $(READY)
+	$(HEADING) 'generated documentation is up to date'
+	$(GENERATED) | xargs -r $(BIN)/cog --check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -83,7 +83,7 @@ def test_a_fault_comes_at_its_call_and_no_earlier(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "scene", "count"),
     [
-        (deaths, "spawn", 1), (refusals, "publish", 2), (cuts, "key", 3), (flips, "publish", 4),
+        (deaths, "log", 1), (refusals, "publish", 2), (cuts, "key", 3), (flips, "publish", 4),
         (vanishings, "publish", 2), (clocks, "clock", 1),
     ],
 )  # fmt: skip
