@@ -23,6 +23,7 @@ help:
 	@echo 'make test    run every test'
 	@echo 'make fast    run the tests of functions and formats: under three minutes'
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
+	@echo 'make lint    format and lint; make types and make generated are the other parts of check that need no test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
 	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, every row damaged, 20,000 schedules of merges, 60 of clones that die, each source damaged 60 times, each worst of each parser, 200,000 mutated sessions, each mutant of the judge'
@@ -84,6 +85,7 @@ soak: $(READY)
 	TRIPOD_TRIALS=20000 $(PYTEST) tests/deep/peers/test_merge_soak.py
 	TRIPOD_TRIALS=3 $(PYTEST) tests/deep/peers/test_exchange_killed.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/peers/test_exchange_schedules.py
+	TRIPOD_TRIALS=1000 $(PYTEST) tests/deep/projections/test_exchange.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_damaged_sources.py
 	TRIPOD_TRIALS=99 $(PYTEST) tests/deep/verify/test_linear.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py
