@@ -52,7 +52,7 @@ fast: $(READY)
 	$(PYTEST) tests/core
 
 check: $(READY)
-	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types generated
+	@$(MAKE) --no-print-directory -j2 lint types generated
 	$(HEADING) 'tests'
 	$(PYTEST) tests
 
