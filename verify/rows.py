@@ -6,6 +6,7 @@ and blobs come out for renders; the pass over the rows checks them against their
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import closing
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import orjson
@@ -79,12 +81,12 @@ def connect_scratch() -> sqlite3.Connection:
     SQLite copies their pages five times as fast as it makes them anew.
     """
     scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    _empty_tables().backup(scratch)
+    _empty_tables(os.getpid(), get_ident()).backup(scratch)
     return scratch
 
 
-@cache
-def _empty_tables() -> sqlite3.Connection:
+@lru_cache(1)  # never another's: a fork would inherit the locks that a thread held
+def _empty_tables(_process: int, _thread: int) -> sqlite3.Connection:
     made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     create_tables(made)
     return made
@@ -96,7 +98,7 @@ def made_schema_rows(version: int, *, folded: bool) -> Schema:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate_schema(ours, version)
         made = schema_rows(ours)
-    return made | schema_rows(_empty_tables()) if folded else made
+    return made | schema_rows(_empty_tables(os.getpid(), get_ident())) if folded else made
 
 
 def index_fault(db: sqlite3.Connection, table: str, found: Schema) -> str | None:

@@ -322,8 +322,10 @@ def test_a_parser_takes_no_more_than_plain_text_times_twenty(name: str) -> None:
             continue
         best = seconds_for(read, data, limit)
         if best >= limit:  # something else may have been at work: once more
-            limit = max(limit, TIMES * floor())
-            best = min(seconds_for(read, data, 2 * limit) for _ in range(2))
+            now = max(limit, TIMES * floor())
+            best = min(seconds_for(read, data, 2 * now) for _ in range(2))
+            if best < now:
+                continue
         if best >= limit:
             slow.append((what, round(best, 2)))
     again = f"TRIPOD_SEED={SEED} TRIPOD_TRIALS={DRAWN}"
