@@ -67,7 +67,7 @@ types: $(READY)
 
 generated: $(READY)
 	$(HEADING) 'generated documentation is up to date'
-	$(GENERATED) | xargs -r $(BIN)/cog --check
+	$(GENERATED) | xargs $(BIN)/cog --check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
@@ -86,6 +86,7 @@ soak: $(READY)
 	TRIPOD_TRIALS=3 $(PYTEST) tests/deep/peers/test_exchange_killed.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/peers/test_exchange_schedules.py
 	TRIPOD_TRIALS=1000 $(PYTEST) tests/deep/projections/test_exchange.py
+	TRIPOD_TRIALS=1 $(PYTEST) tests/core/recovery/test_renew.py tests/deep/trust/test_seal_mutations.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_damaged_sources.py
 	TRIPOD_TRIALS=99 $(PYTEST) tests/deep/verify/test_linear.py
 	TRIPOD_TRIALS=200000 $(BIN)/pytest -n0 -q tests/deep/sessions/test_fuzzed_sessions.py

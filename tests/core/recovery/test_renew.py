@@ -74,7 +74,8 @@ def test_any_derived_table_or_index_is_mended(sound: str, tmp_path: Path) -> Non
     before = truth(sound)
     every = derived(database(sound))
     assert {"events", "pieces_id", "manifest", "nodes", "sqlite_autoindex_entries_1"} <= {*every}
-    some = (every[at : at + 4] for at in range(0, len(every), 4))
+    each = 1 if "TRIPOD_TRIALS" in os.environ else 4  # `make soak` takes them one by one
+    some = (every[at : at + each] for at in range(0, len(every), each))
     for number, lost in enumerate([*some, every]):
         root = copy(sound, str(tmp_path / str(number)))
         damage(database(root), *lost)

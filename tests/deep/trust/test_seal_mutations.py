@@ -1,5 +1,6 @@
-"""Every byte of a sealed note and of a proof, changed to every other value, is refused."""
+"""Every byte of a sealed note and of a proof, changed to another value, is refused."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -33,15 +34,18 @@ def accepted(judge: Callable[[bytes], object], data: bytes) -> bool:
 def mutations(data: bytes) -> Iterator[bytes]:
     """Each byte with a third of the other values, left out, and with some values put before it.
 
-    Three bytes that follow each other meet all values.
+    Three bytes that follow each other meet all values; each does in ``make soak``.
     """
+    step = 1 if "TRIPOD_TRIALS" in os.environ else 3
     for at in range(len(data) + 1):
         before, after = data[:at], data[at:]
         put = {*range(0, 256, 23), *b"\r\n +", *data[max(0, at - 1) : at + 1]}
         yield from (before + bytes([value]) + after for value in put)
         if after:
             yield before + after[1:]
-            yield from (before + bytes([value]) + after[1:] for value in range(at % 3, 256, 3))
+            yield from (
+                before + bytes([value]) + after[1:] for value in range(at % step, 256, step)
+            )
 
 
 @pytest.mark.slow
