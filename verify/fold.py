@@ -37,7 +37,6 @@ from tripod.verify.rows import (
     RENDER_ERRORS,
     RowReader,
     Schema,
-    connect_scratch,
     head_row,
     index_fault,
     one_row,
@@ -95,9 +94,10 @@ def fold_evidence(
     ``derived``: the database has tables of its own; ``beside`` gives what was compared with them.
     OSError: a file of the team cannot be read.
     """
-    scratch = connect_scratch()
+    scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
+    projections.create_tables(scratch)
     for table in _NOTED:
         scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
     scratch.execute("CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT")

@@ -6,7 +6,6 @@ and blobs come out for renders; the pass over the rows checks them against their
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,7 +13,6 @@ from contextlib import closing
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
-from threading import get_ident
 from typing import Any, NamedTuple
 
 import orjson
@@ -63,7 +61,8 @@ Schema = dict[tuple[str, str], tuple[str, str]]
 def schema_rows(db: sqlite3.Connection) -> Schema:
     """Every row of the schema, with SQLite's own (sqlite3.Error: unreadable, or far too many)."""
     sql = (
-        "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)"
+        "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB),"
+        " iif('blob' IN (typeof(type), typeof(name), typeof(tbl_name), typeof(sql)), x'00', NULL)"
         f" FROM sqlite_schema LIMIT {_LISTED + 1}"
     )
     rows = [
@@ -72,24 +71,8 @@ def schema_rows(db: sqlite3.Connection) -> Schema:
     ]
     if len(rows) > _LISTED:
         raise sqlite3.DatabaseError(f"the schema has more than {_LISTED} rows")
-    return {(type_, name): (table, text) for type_, name, table, text in rows}
-
-
-def connect_scratch() -> sqlite3.Connection:
-    """A temporary database of any size with the tables of all projections, empty.
-
-    SQLite copies their pages five times as fast as it makes them anew.
-    """
-    scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    _empty_tables(os.getpid(), get_ident()).backup(scratch)
-    return scratch
-
-
-@lru_cache(1)  # never another's: a fork would inherit the locks that a thread held
-def _empty_tables(_process: int, _thread: int) -> sqlite3.Connection:
-    made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    create_tables(made)
-    return made
+    # What is bytes and no text is not as we make it, and commands refuse it.
+    return {(type_, name): (table, text + odd) for type_, name, table, text, odd in rows}
 
 
 @cache
@@ -97,8 +80,9 @@ def made_schema_rows(version: int, *, folded: bool) -> Schema:
     """What a version of the ledger's schema is; ``folded``: with the tables of today's folds."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate_schema(ours, version)
-        made = schema_rows(ours)
-    return made | schema_rows(_empty_tables(os.getpid(), get_ident())) if folded else made
+        if folded:
+            create_tables(ours)
+        return schema_rows(ours)
 
 
 def index_fault(db: sqlite3.Connection, table: str, found: Schema) -> str | None:

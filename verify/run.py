@@ -71,6 +71,8 @@ from tripod.verify.evidence import (
     collect,
     collect_outside_evidence,
     collect_since,
+    evidence_changed,
+    judge_until_still,
 )
 from tripod.verify.export import ExportFiles, compare_record_files, is_export, load_export
 from tripod.verify.export_file import FileError, RefFiles
@@ -142,26 +144,26 @@ def verify(
         MalformedError: one of ``keys`` is no public key.
     """
     checks = all_checks()
-    unknown = set(select or ()) - {check.NAME for check in checks}
-    if unknown:
+    if unknown := set(select or ()) - {check.NAME for check in checks}:
         raise ValueError(f"there is no check {min(unknown)!r}")
     if new_only and (pin is None or since is not None):
         raise ValueError("new_only needs a pin; of new_only and since give one of them")
     asked = AnchorOptions(
-        None if pin is None else os.fspath(pin),
-        new_only=new_only,
+        None if pin is None else os.fspath(pin), new_only=new_only, git=git,
         policies=tuple(os.fspath(policy) for policy in policies),
-        git=git,
-        since=None if since is None else str(since),
-        policy_from=policy_from,
+        since=None if since is None else str(since), policy_from=policy_from,
         never=forbidden_files(never) if never else None,
-    )
+    )  # fmt: skip
     how: HowToOpen = {"nearby": nearby, "keys": [*map(VerifierKey.parse, keys)], "asked": asked}
-    by_refs = None if no_ledger else judge_refs(os.fspath(path), select, **how)
-    if by_refs is not None:
+    if not no_ledger and (by_refs := judge_refs(os.fspath(path), select, **how)) is not None:
         return by_refs
-    with open_run(os.fspath(path), no_ledger=no_ledger, **how) as evidence:
-        return run(evidence, select, checks)
+
+    def judge(left: int) -> Report | None:
+        with open_run(os.fspath(path), no_ledger=no_ledger, **how) as evidence:
+            report = run(evidence, select, checks)
+            return None if left and evidence_changed(evidence) else report
+
+    return judge_until_still(os.fspath(path), judge)
 
 
 class HowToOpen(TypedDict, total=False):

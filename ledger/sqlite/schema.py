@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
-from functools import lru_cache
 
 from tripod.ledger.errors import LedgerDamagedError
 
@@ -190,7 +189,10 @@ def check_schema(db: sqlite3.Connection) -> int:
     marks = ", ".join("?" * len(_OWN))
     sql = f"SELECT name, type, sql FROM sqlite_schema WHERE lower(name) IN ({marks})"
     for name, type_, text in db.execute(sql, _OWN) if version else ():
-        if type_ != "table" or not _is_own_table(text):
+        made = f"{text};"
+        for added in reversed(_ADDED):
+            made = made.replace(f"{added}) STRICT;", ") STRICT;")
+        if type_ != "table" or made not in _SOURCE:
             raise LedgerDamagedError(
                 f"the {type_} {name} in this database is not the table that a ledger has there: "
                 "nothing was read from it. Keep the file, and put a copy of the ledger back"
@@ -198,19 +200,14 @@ def check_schema(db: sqlite3.Connection) -> int:
     return version
 
 
-@lru_cache(64)
-def _is_own_table(sql: str) -> bool:
-    """Whether a version of this schema made a table so. A running process asks at each opening."""
-    made = f"{sql};"
-    for added in reversed(_ADDED):
-        made = made.replace(f"{added}) STRICT;", ") STRICT;")
-    return made in _SOURCE
-
-
 def _foreign_triggers(db: sqlite3.Connection) -> list[str]:
     """Names of the triggers that neither a version of this schema nor a projection made."""
     foreign = []
-    triggers = db.execute("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    # SQLite runs it as well where these are bytes and no text.
+    triggers = db.execute(
+        "SELECT CAST(name AS TEXT), CAST(tbl_name AS TEXT), sql FROM sqlite_schema"
+        " WHERE CAST(type AS TEXT) = 'trigger'"
+    )
     for name, table, sql in triggers:
         front = f"CREATE TRIGGER {name} BEFORE "
         if str(sql).startswith(front) and f"{sql};" in _SOURCE:

@@ -6,6 +6,7 @@ what fetching needs and no more: the rest is imported while git runs.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,6 +46,14 @@ def _push(call: CommandCall) -> None:
 
 
 def _import_pull() -> None:
+    # An interrupt while orjson is imported ends the process with SIGSEGV, and git goes on.
+    came = list[int]()
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    import orjson  # noqa: F401 - before the modules that need it
+
+    signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(signal.SIGINT, None)
     import tripod.peers.pull
     import tripod.team.access  # noqa: F401 - it opens the team next
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -501,6 +502,32 @@ def _interrupted(running: subprocess.Popen[str]) -> str:
             return running.communicate(timeout=10)[1]
     running.kill()
     return running.communicate()[1]
+
+
+_INTERRUPTED = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "orjson":
+            os.kill(os.getpid(), signal.SIGINT)
+
+from tripod.cli import remote
+assert "orjson" not in sys.modules
+sys.meta_path.insert(0, Interrupts())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    remote._import_pull()
+except KeyboardInterrupt:
+    print("orjson" in sys.modules, "tripod.peers.pull" in sys.modules)
+"""
+
+
+def test_an_interrupt_waits_until_orjson_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")
 
 
 def test_who_is_stopped_in_a_fetch_leaves_nothing_running(anna: Clone, place: Path) -> None:

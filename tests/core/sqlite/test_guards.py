@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from specimens import copy, database
 
+from tripod.bus import events as bus
+from tripod.errors import TripodError
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
@@ -89,6 +91,31 @@ def test_a_trigger_of_others_is_a_finding_and_a_table_of_theirs_a_warning(team: 
     assert [f.severity for f in findings] == ["failure", "warning"]
     assert "the trigger theirs is not ours" in findings[0].message
     assert code == 1
+
+
+TAMPERED = """
+PRAGMA writable_schema = ON; UPDATE sqlite_schema SET {set} WHERE name = '{name}';
+PRAGMA schema_version = 9999; PRAGMA writable_schema = OFF
+"""
+
+
+@pytest.mark.parametrize("column", ["type", "name", "tbl_name", "sql"])
+@pytest.mark.parametrize("name", ["entries", "head", "entries_no_delete", "events", "pieces_id"])
+def test_a_schema_of_bytes_in_the_place_of_text_is_found(team: str, name: str, column: str) -> None:
+    set_ = f"{column} = CAST({column} AS BLOB)"
+    change(team, *TAMPERED.format(set=set_, name=name).split(";"))
+    assert found(team)[1] in (1, 3)
+
+
+def test_no_act_runs_a_trigger_of_others_whose_type_is_bytes(team: str) -> None:
+    change(team, "CREATE TRIGGER theirs AFTER INSERT ON entries BEGIN DELETE FROM head; END")
+    change(team, *TAMPERED.format(set="type = CAST(type AS BLOB)", name="theirs").split(";"))
+    assert found(team)[1] in (1, 3)
+    with (
+        pytest.raises(TripodError, match="not ours, theirs"),
+        closing(Team(team)) as opened,
+    ):
+        bus.publish(opened, "a", "b", "low", "c")
 
 
 def test_a_table_that_is_not_as_we_make_it_is_a_finding(team: str) -> None:

@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import drafts
 import pytest
 from specimens import SPECIMENS, copy, database, forge, read, unguarded
 
 from tripod.bus import events as bus
+from tripod.chat import writer as chat_send
 from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk
 from tripod.team.team import Team
@@ -22,7 +24,7 @@ from tripod.verify.check import Report
 from tripod.verify.child import start_child
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.fold import Compared, fold_own
-from tripod.verify.run import run
+from tripod.verify.run import run, verify
 from tripod.verify.scan import database as storage
 from tripod.verify.scan.rows import RowPass
 
@@ -280,3 +282,20 @@ def test_no_child_is_started_where_another_thread_runs() -> None:
     finally:
         over.set()
         other.join()
+
+
+def test_the_function_looks_again_where_others_wrote(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, looks = copy(sound, str(tmp_path)), []
+
+    def beside(evidence: OpenEvidence, *more: Any) -> Report:
+        looks.append(evidence)
+        if len(looks) == 1:
+            with Team(root) as team:
+                chat_send.send(team, "live", "ann", "while you look")
+        return run(evidence, *more)
+
+    monkeypatch.setattr("tripod.verify.run.run", beside)
+    assert verify(root).exit_code == 0
+    assert len(looks) == 2
