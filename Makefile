@@ -26,7 +26,7 @@ help:
 	@echo 'make lint    format and lint; make types and make generated are the other parts of check that need no test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
-	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times, every row damaged, 20,000 schedules of merges, 60 of clones that die, each source damaged 60 times, each worst of each parser, 200,000 mutated sessions, each mutant of the judge'
+	@echo 'make soak    each case of what is drawn by lot, two verifiers on 10,000 mutated exports, each attack 60 times, every row damaged, 20,000 schedules of merges, 60 of clones that die, each source damaged 60 times, each worst of each parser, 200,000 mutated sessions, each mutant of the judge'
 	@echo 'make torture kill, crowd and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
 	@echo 'make docs    write the generated parts of the documentation again'
 
@@ -83,6 +83,7 @@ soak: $(READY)
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_any_column.py
 	TRIPOD_TRIALS=20000 $(PYTEST) tests/deep/peers/test_merge_soak.py
+	TRIPOD_TRIALS=1 $(PYTEST) -m drawn tests
 	TRIPOD_TRIALS=3 $(PYTEST) tests/deep/peers/test_exchange_killed.py
 	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/peers/test_exchange_schedules.py
 	TRIPOD_TRIALS=1000 $(PYTEST) tests/deep/projections/test_exchange.py

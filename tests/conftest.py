@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from tripod.verify import child, run
 # examples: what is new each time is looked for by the torture there, and by `make deep`, which goes
 # further.
 _SLOW_IS_FINE = [HealthCheck.too_slow]
-_EXAMPLES = 40
+_EXAMPLES = 25
 settings.register_profile(
     "dev", deadline=None, max_examples=_EXAMPLES, suppress_health_check=_SLOW_IS_FINE
 )
@@ -49,6 +50,8 @@ _HOMES = tempfile.mkdtemp(prefix="tripod-home-")
 atexit.register(shutil.rmtree, _HOMES, ignore_errors=True)
 os.environ["TRIPOD_HOME"] = f"{_HOMES}/shared"
 _numbers = count()
+# The workers of a run draw the same cases.
+_DRAW = os.environ.get("PYTEST_XDIST_TESTRUNUID") or os.urandom(8).hex()
 
 
 @pytest.fixture(autouse=True)
@@ -102,9 +105,23 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     return build(str(tmp_path_factory.mktemp("sound")))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: begun last, one of them would keep a worker busy while the others wait."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests first: begun last, one of them would keep a worker busy while the others wait.
+
+    Of a test that is marked ``drawn`` a third of the cases are tried, others in each run. One that
+    is asked for by its name is tried, and so is each where TRIPOD_TRIALS asks for more.
+    """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if "TRIPOD_TRIALS" in os.environ or any("::" in name for name in config.args):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("drawn") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    draw = random.Random(_DRAW)  # noqa: S311 - cases, not keys
+    left = {item for of_it in cases.values() for item in draw.sample(of_it, len(of_it) * 2 // 3)}
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=[*left])
 
 
 def pytest_collection_finish() -> None:

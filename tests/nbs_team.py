@@ -1,6 +1,7 @@
 """The files of a real team, written by the original tools: ``tests/golden/nbs-team.tar.gz``."""
 
 import functools
+import os
 import re
 import tarfile
 import textwrap
@@ -19,6 +20,16 @@ def files() -> dict[str, bytes]:
             if file is not None:
                 found[member.name.removeprefix("./").removeprefix(".nbs/")] = file.read()
     return found
+
+
+def unpack(archive: Path, folder: Path | str) -> None:
+    """Lay out one of the archives of ``tests/golden``, which are our own, as our own files."""
+    with tarfile.open(archive) as tar:
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on
+        members = tar.getmembers()
+        for member in members:
+            member.uid, member.gid = os.getuid(), os.getgid()
+        tar.extractall(folder, members)  # noqa: S202
 
 
 def example(docstring: str | None) -> bytes:

@@ -3,12 +3,13 @@
 import atexit
 import json
 import shutil
-import tarfile
 import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from nbs_team import unpack
 
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
@@ -30,8 +31,7 @@ def recorded() -> Path:
     """The folder with the recordings; nobody may change it."""
     folder = tempfile.mkdtemp(prefix="tripod-recorded-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(ARCHIVE, folder)
     return Path(folder)
 
 

@@ -10,12 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doors.inside import Done, run_as
+from nbs_team import unpack
 from story import Clock
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -33,8 +33,7 @@ PROCESS = (r"\b([0-9]{16}-[^\n]*?)-[0-9]+\.event", r"\1-<process>.event")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The team of ``team-852efc6.tar.xz``, unpacked."""
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN / "team-852efc6.tar.xz", "r:xz") as tar:
-        tar.extractall(folder, filter="data")
+    unpack(GOLDEN / "team-852efc6.tar.xz", folder)
     return folder
 
 

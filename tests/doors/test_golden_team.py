@@ -10,11 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from nbs_team import unpack
 
 HERE = Path(__file__).parents[1] / "golden"
 AUDIT = Path(__file__).parents[2] / "tools/audit_export.py"
@@ -29,8 +29,7 @@ INPUTS = ("events/config.yaml", "policy.tlog", "policy.yaml")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive, unpacked."""
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(HERE / "team-852efc6.tar.xz", "r:xz") as tar:
-        tar.extractall(folder, filter="data")
+    unpack(HERE / "team-852efc6.tar.xz", folder)
     return folder
 
 

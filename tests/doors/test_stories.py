@@ -21,6 +21,7 @@ def test_story(tmp_path: Path, story: Path) -> None:
     assert play(story, tmp_path, PLACES["utf-8"]) > 0
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("story", ABROAD)
 def test_story_abroad(tmp_path: Path, story: str) -> None:
     (path,) = HERE.rglob(f"{story}.txt")

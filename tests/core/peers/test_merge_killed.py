@@ -22,6 +22,7 @@ with Team(root) as team:
 """
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("step", MERGE)
 def test_who_is_killed_in_a_merge_goes_on_with_the_next(tmp_path: Path, step: str) -> None:
     ann = Replica(tmp_path / "ann", "ann")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
 from git_repo import Git
+from nbs_team import unpack
 from replicas import Clone
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden/clones-852efc6.tar.xz"
@@ -21,8 +21,7 @@ KEYLESS = "`tripod restore --as-copy` goes on as a replica of its own"
 
 @pytest.fixture
 def ann(tmp_path: Path) -> Clone:
-    with tarfile.open(GOLDEN) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(GOLDEN, tmp_path)
     return Clone(tmp_path, "ann")
 
 

@@ -280,6 +280,7 @@ def test_every_command_is_walked() -> None:
     assert {name for name in named if not name.startswith("witness ")} == EVERY.keys()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "row",
     [row for row in MISHAPS if row.act[0] != 0 and "joining" not in row.name],
@@ -324,6 +325,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return {name: done.code for name, done in _run_every(clone)}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("row", WORKING, ids=lambda row: row.name)
 def test_where_the_ledger_is_in_use_a_command_works_or_names_the_way_out(
     ann: Clone, sound: dict[str, int], place: Path, row: Mishap

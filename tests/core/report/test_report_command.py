@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from doors.inside import run
 from git_repo import Git
 from html_pages import SeenPage
+from nbs_team import unpack
 from recorded_sessions import write_session
 
 from tripod.report import render_report
@@ -33,8 +33,7 @@ GOLDEN = Path(__file__).parents[2] / "golden/team-852efc6.tar.xz"
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A team with each kind of entry, its exports and a proof."""
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN, "r:xz") as tar:
-        tar.extractall(folder, filter="data")
+    unpack(GOLDEN, folder)
     return folder
 
 

@@ -78,6 +78,7 @@ def _turned(mutant: Mutant) -> set[str]:
 MODULES = list(dict.fromkeys(sys.modules[reader.__module__] for reader in READERS.values()))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_nothing_that_a_reader_gives_can_go_unseen(module: ModuleType) -> None:
     unseen = []
@@ -101,6 +102,7 @@ def test_a_session_that_lacks_something_is_not_clean(program: str, records: list
 TOOLS = [(program, tool) for program, reader in READERS.items() for tool in reader.tools]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("program", "tool"), TOOLS, ids=lambda one: one)
 def test_a_tool_that_no_table_has_turns_its_specimens_and_no_other(
     program: str, tool: str, monkeypatch: pytest.MonkeyPatch

@@ -897,6 +897,7 @@ ANYTHING: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "kind",
     [

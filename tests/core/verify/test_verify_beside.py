@@ -116,6 +116,7 @@ def judged(
         return run(evidence, select or None), evidence
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_two_processes_judge_as_one(
     sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str

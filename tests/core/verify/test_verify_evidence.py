@@ -364,6 +364,7 @@ def _said(number: int) -> Draft:
     return sent(channel="live", index=number, handle="alex", time=number, text="x" * 17 * number)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("damage", [None, 0, 200, 767, 768, 1023, 1024, 1499])
 @pytest.mark.parametrize("folding", [True, False])
 def test_two_processes_find_what_one_finds(

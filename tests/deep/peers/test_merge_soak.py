@@ -10,7 +10,7 @@ import random
 import pytest
 from schedules import random_schedule
 
-SCHEDULES = int(os.environ.get("TRIPOD_TRIALS", "80"))
+SCHEDULES = int(os.environ.get("TRIPOD_TRIALS", "40"))
 PARTS = 4
 FIRST = int(os.environ.get("TRIPOD_SEED", "-1"))
 FIRST = random.SystemRandom().randrange(2**32) if FIRST < 0 else FIRST

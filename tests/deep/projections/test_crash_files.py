@@ -132,6 +132,7 @@ NEXT: dict[str, Callable[[Team], object]] = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize(("death", "act"), [(d, a) for d, acts in DEATHS.items() for a in acts])
 def test_the_next_command_heals(act: str, death: str) -> None:
@@ -159,6 +160,7 @@ def test_the_next_command_heals(act: str, death: str) -> None:
             assert shown == set(BUS.paths(team.source))
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("death", "act"),

@@ -145,6 +145,7 @@ def ended(project: Path, name: str, runs: int, *, most: int) -> None:
     assert [path for path in project.glob("tripod-*/*") if path.name != "lock"] == []
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_the_next_run_finishes_the_work_once(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +172,7 @@ def test_a_manual_call_that_was_killed_is_gone_on_with(
         ended(project, name, 1, most=1)
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("step", FAILING)
 def test_a_second_try_is_gone_on_with(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,6 +210,7 @@ def test_two_runs_that_were_lost_are_a_failure(monkeypatch: pytest.MonkeyPatch) 
         assert not (project / "ran").exists()
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["behind the request", "behind the launch", "behind the end"])
 def test_in_the_namespace_it_is_the_same(step: str, monkeypatch: pytest.MonkeyPatch) -> None:

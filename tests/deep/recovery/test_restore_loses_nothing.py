@@ -57,6 +57,7 @@ def left_of(before: Path, folder: Path, left: tuple[str, ...], *, seals: bool) -
     return ann
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("seals", [True, False], ids=["seal known", "seal forgotten"])
 @pytest.mark.parametrize(
     "left",

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, Page, opened_browser
+from nbs_team import unpack
 
 from tripod.report import page as pages
 from tripod.report import render_report
@@ -30,8 +30,7 @@ def chromium() -> str:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The page of the team of the golden archive."""
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN, "r:xz") as tar:
-        tar.extractall(folder, filter="data")
+    unpack(GOLDEN, folder)
     (folder / "team").rename(folder / "shop")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

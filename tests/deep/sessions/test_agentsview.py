@@ -138,6 +138,7 @@ def _reached(name: str) -> bool:
     return bool(known.get("any_read_of_chat", known.get("chat_text_reached_model")))
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_it_counts_the_calls_that_we_count(tmp_path: Path, name: str) -> None:

@@ -30,7 +30,7 @@ from tripod.verify.sessions.exposure import (
 )
 from tripod.verify.sessions.items import Call, Given, Item
 
-TRIALS = int(os.environ.get("TRIPOD_TRIALS", "600"))
+TRIALS = int(os.environ.get("TRIPOD_TRIALS", "300"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 LONG = 60_000  # bytes of a file, over which only its first lines are mutated
 NOWHERE = "no/such/**"

@@ -2,14 +2,13 @@
 
 import os
 import socket
-import tarfile
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from adoption import check_adoption, check_going_on
-from nbs_team import ARCHIVE
+from nbs_team import ARCHIVE, unpack
 from story import BEGIN, Clock, Original, folder
 
 from tripod.projections.chat import format as chat_format
@@ -18,9 +17,7 @@ Maker = Callable[[Original], None]
 
 
 def test_a_real_team_is_taken_in_and_given_back(tmp_path: Path) -> None:
-    with tarfile.open(ARCHIVE) as archive:
-        for member in archive:
-            archive.extract(member, tmp_path, filter="tar")
+    unpack(ARCHIVE, tmp_path)
     adoption = check_adoption(tmp_path)
     assert adoption.left_alone == []
     assert adoption.warnings == []
@@ -231,6 +228,7 @@ MADE_UP: list[Maker] = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("make", MADE_UP, ids=lambda make: make.__name__)
 def test_a_made_up_past_is_taken_in_and_given_back(
     make: Maker, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,6 @@ files are what the ledger says, and the originals can read every one of them.
 
 import re
 import shutil
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -19,7 +18,7 @@ import pytest
 from doors.inside import Done, run, run_as
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from nbs_team import ARCHIVE
+from nbs_team import ARCHIVE, unpack
 from original_tools import Bus, Chat, Log, Worker
 from story import Clock, folder, tree
 
@@ -285,8 +284,7 @@ THEIRS = sorted(name for name in vars(Both) if name.startswith("they_"))
 @pytest.fixture(scope="module")
 def template() -> Iterator[Path]:
     with folder() as project:
-        with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(project, filter="tar")
+        unpack(ARCHIVE, project)
         (project / "agent.toml").write_text('argv = ["sh", "-c", "cat"]\n')
         with Clock(AFTER - 10).running():
             assert run(project, "init").code == 0

@@ -80,6 +80,7 @@ def check_once(project: Path) -> None:
         assert [f.message for o in judge(evidence).outcomes for f in o.findings] == []
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 @pytest.mark.parametrize("follow", ["the same command", "any command"])
 @pytest.mark.parametrize("step", STEPS)

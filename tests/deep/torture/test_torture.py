@@ -80,6 +80,7 @@ def test_a_fault_comes_at_its_call_and_no_earlier(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "a")) == ["a", "b"]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("family", "scene", "count"),
     [
@@ -215,6 +216,7 @@ def pull_nothing(_project: Path, _name: str, _number: int) -> str | None:
     return None
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("kind", "work", "says"),
     [

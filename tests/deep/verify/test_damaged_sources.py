@@ -233,6 +233,7 @@ FILES = {
 EXACT = ("record/bodies", "record/tile", "record/blobs", "seal")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("clone", [False, True], ids=["team", "clone"])
 @pytest.mark.parametrize("source", FILES)
 def test_a_damaged_file_stops_nothing(
@@ -257,6 +258,7 @@ def test_a_damaged_file_stops_nothing(
         shutil.rmtree(Path(root).parent)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("source", FILES)
 def test_what_is_no_file_stops_nothing(team: str, tmp_path: Path, source: str) -> None:
     ways = ("nothing", "a folder", "a pipe", "a link")

@@ -311,6 +311,7 @@ def a_part_tells(read: Callable[[bytes], object], data: bytes, period: int, limi
     return False
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_takes_no_more_than_plain_text_times_twenty(name: str) -> None:
     read, units = PARSERS[name]

@@ -2,13 +2,12 @@
 
 import json
 import re
-import tarfile
 from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
 from crowded import NEW, REWRITTEN, Crowd, crowd
-from nbs_team import ARCHIVE
+from nbs_team import ARCHIVE, unpack
 from specimens import build, database, unguarded
 
 from tripod.team.act import draft_event_for_act
@@ -66,6 +65,7 @@ def test_every_check_is_asked() -> None:
     assert NEW.keys() | NO_WARNINGS | APART == names
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("count", [0, 19, 20, 21, 39, 40, 41, 200])
 def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     team = crowd(tmp_path / "crowd", count)
@@ -92,6 +92,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
         assert says in json_.render(report)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("count", [0, 19, 20, 21, 40, 200])
 def test_strays_in_a_record_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     root = Path(build(str(tmp_path / "team")))
@@ -137,8 +138,7 @@ def test_more_failures_than_are_kept_are_counted(tmp_path: Path) -> None:
 
 def test_a_large_team_of_the_original_tools_is_adopted_green(tmp_path: Path) -> None:
     """The golden team as it would be after 22 times as many decisions, its events pruned."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(ARCHIVE, tmp_path)
     root = tmp_path / ".nbs"
     log = root / "scribe/log.md"
     pieces = log.read_text().partition("\n### D-")[2]

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import pytest
 from doors.inside import TRIPOD, Done, commands, run, run_as
 from git_repo import Git
 from hostile import Canary, plant
+from nbs_team import unpack
 
 from tripod.cli.commands import (
     FLAG,
@@ -472,8 +472,7 @@ def test_a_read_only_mount(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_ledger_of_an_earlier_version_is_not_folded_anew(tmp_path: Path) -> None:
-    with tarfile.open(GOLDEN / "team-852efc6.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack(GOLDEN / "team-852efc6.tar.xz", tmp_path)
     root = next(tmp_path.rglob(".nbs")).parent
     with sqlite3.connect(root / ".nbs/ledger.db") as db:
         db.execute("UPDATE folds SET versions = replace(versions, ':', ':0')")
