@@ -5,6 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 MINUTES ?= 10
+# What is made beside those parts of `check` that need no test.
+BESIDE ?=
+# Where the demo tells what it does.
+TOLD ?=
 READY := .venv/.ready
 # Many tests wait for a program or the disk: one worker more than there are processors.
 WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
@@ -43,7 +47,7 @@ $(READY): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED)
-	@$(BIN)/tripod demo
+	@$(BIN)/tripod demo $(TOLD)
 
 test: $(READY)
 	$(PYTEST) tests
@@ -52,7 +56,7 @@ fast: $(READY)
 	$(PYTEST) tests/core
 
 check: $(READY)
-	@$(MAKE) --no-print-directory -j2 lint types generated
+	@$(MAKE) --no-print-directory -j2 $(BESIDE) types lint generated
 	$(HEADING) 'tests'
 	$(PYTEST) tests
 
