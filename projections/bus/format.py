@@ -109,13 +109,9 @@ def valid_event_word(value: str, what: str) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    def escape(match: re.Match[str]) -> str:
-        character = match[0]
-        short = _SHORT.get(character)
-        return f"\\{short}" if short else f"\\u{ord(character):04x}"
-
-    escaped = re.sub(r'["\\\n\t]', escape, text)
-    return f'"{re.sub(_UNSAFE, escape, escaped)}"'
+    unsafe = re.findall(rf'["\\\n\t]|{_UNSAFE}', "".join(set(text)))
+    escapes = {ord(one): f"\\{_SHORT.get(one) or f'u{ord(one):04x}'}" for one in unsafe}
+    return f'"{text.translate(escapes)}"'
 
 
 @lru_cache(maxsize=1024)  # handles and types: a team has few, and says each many thousand times

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm import search_path
 
-from tripod.demo import demo
+from tripod.demo import demo, replicas
 from tripod.demo.demo import TAMPERINGS
 from tripod.demo.replicas import Week
 
@@ -59,13 +60,17 @@ def test_a_tampering_that_nobody_names_fails_the_demo(
 ) -> None:
     harmless = TAMPERINGS[0]._replace(do=lambda _: None)
     monkeypatch.setattr(demo, "TAMPERINGS", (harmless,))
-    monkeypatch.setattr(demo, "play_week", lambda *_: 0)
+    for chapter in ("_rebuild", "_decide", "_crash", "play_review", "play_week"):  # not this one's
+        monkeypatch.setattr(demo, chapter, lambda *_: 0)
     told: list[tuple[str, str]] = []
     assert demo.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
     assert any("NOT named" in text for _, text in told)
 
 
-def test_a_decision_that_a_replica_lacks_fails_the_week(tmp_path: Path) -> None:
+def test_a_decision_that_a_replica_lacks_fails_the_week(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(replicas, "_TRIPOD", (f"{search_path().partition(os.pathsep)[0]}/tripod",))
     told: list[tuple[str, str]] = []
     week = Week(str(tmp_path), lambda style, text: told.append((style, text)))
     demo.extract_demo(str(tmp_path), demo.CLONES)

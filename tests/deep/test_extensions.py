@@ -1,14 +1,13 @@
 """What the how-to pages add to the project works: in a copy of it, from the first command on."""
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from docs.pages import ROOT, blocks
+from warm import search_path
 
 ARTEFACTS = "decisions_have_artefacts"
 PACKAGES = ("ledger", "projections", "verify", "tripod")
@@ -47,8 +46,8 @@ def edit(path: Path, *pairs: tuple[str, str], more: str = "") -> None:
 def extend(copy: Path) -> None:
     """A copy of the project with what the pages add: a whole slice, from the kind to the check."""
     for package in PACKAGES:
-        no_caches = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, copy / package, symlinks=True, ignore=no_caches)
+        being_written = shutil.ignore_patterns("*.pyc.*")  # by who runs tests beside us
+        shutil.copytree(ROOT / package, copy / package, symlinks=True, ignore=being_written)
     kind, fold, act, work = code("add-a-kind.md", "py")
     edit(copy / "ledger/kinds/decisions.py", more=f"\n\n{kind}")
     risks = replaced(
@@ -103,19 +102,19 @@ def touched(copy: Path) -> set[str]:
 
 
 class Cafe:
-    """A team of the extended project."""
+    """A team of the extended project, whose modules a server has loaded."""
 
     def __init__(self, folder: Path) -> None:
         extend(folder / "project")
-        self.project = folder / "project"
+        self.path = search_path(PYTHONPATH=str(folder / "project"))
         self.home = folder / "cafe"
         self.home.mkdir()
 
     def __call__(self, *words: str, code: int = 0, remark: str = "") -> str:
         done = subprocess.run(
-            [sys.executable, "-c", "from tripod.cli import main; main()", *words],
+            ["tripod", *words],
             cwd=self.home,
-            env=os.environ | {"PYTHONPATH": str(self.project), "TRIPOD_AS": "me"},
+            env={"PATH": self.path, "HOME": str(self.home), "TRIPOD_AS": "me"},
             capture_output=True,
             text=True,
             check=False,

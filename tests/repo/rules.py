@@ -11,7 +11,7 @@ import subprocess
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,6 +160,15 @@ def sources(*folders: str) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=1)
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a module, kept for the next rule that looks at this text.
+
+    The trees of all modules at once would be half a million objects for the collector to visit.
+    """
+    return tuple(ast.walk(ast.parse(text)))
+
+
 # Caps ------------------------------------------------------------------------------------------
 
 
@@ -168,15 +177,23 @@ def over_caps(path: str, text: str) -> list[str]:
     lines = len(text.splitlines())
     over = lines > MODULE_LINES and path not in LONGER
     found = [f"{path}: {lines} lines, at most {MODULE_LINES}"] if over else []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, _Function):
-            length = (node.end_lineno or node.lineno) - node.lineno + 1
-            if length > FUNCTION_LINES and f"{path}:{node.name}" not in LONGER:
-                found.append(
-                    f"{path}:{node.lineno}: {node.name} has {length} lines, "
-                    f"at most {FUNCTION_LINES}"
-                )
+    found += [
+        f"{path}:{line}: {name} has {length} lines, at most {FUNCTION_LINES}"
+        for line, name, length in _long_functions(text)
+        if f"{path}:{name}" not in LONGER
+    ]
     return found
+
+
+@cache
+def _long_functions(text: str) -> tuple[tuple[int, str, int], ...]:
+    """Line, name and length of each function that is too long."""
+    return tuple(
+        (node.lineno, node.name, length)
+        for node in _nodes(text)
+        if isinstance(node, _Function)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
+    )
 
 
 # Layers and circles ----------------------------------------------------------------------------
@@ -193,17 +210,19 @@ def module_name(path: str) -> str:
     return _one_spelling(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
 
 
-def _imports(path: str, text: str) -> Iterator[tuple[int, str, str | None]]:
+@cache
+def _imports(path: str, text: str) -> tuple[tuple[int, str, str | None], ...]:
     """Line, module and name of each import, wherever it stands: in functions and guards as well.
 
     A module of this project has one name, however it is imported: ``import ledger``,
     ``import tripod.ledger`` and ``from tripod import ledger`` all give the module ``ledger``.
     """
-    for line, module, name in _spelled_imports(path, text):
-        if module == "tripod" and name in _INNER_PACKAGES:
-            yield line, name, None
-        else:
-            yield line, _one_spelling(module), name
+    return tuple(
+        (line, name, None)
+        if module == "tripod" and name in _INNER_PACKAGES
+        else (line, _one_spelling(module), name)
+        for line, module, name in _spelled_imports(path, text)
+    )
 
 
 def _spelled_imports(path: str, text: str) -> Iterator[tuple[int, str, str | None]]:
@@ -212,7 +231,7 @@ def _spelled_imports(path: str, text: str) -> Iterator[tuple[int, str, str | Non
         package = package[:-1]
     # Relative imports count their dots from the installed package: tripod, tripod.ledger, ...
     package = package if package[:1] == ["tripod"] else ["tripod", *package]
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name, None
@@ -347,7 +366,7 @@ def wide_classes(path: str, text: str) -> dict[str, int]:
     Counted are annotated fields and what methods assign to ``self``; a ``ClassVar`` is not.
     """
     found = {}
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         if isinstance(node, ast.ClassDef):
             count = len(_attributes(node))
             if count > CLASS_ATTRIBUTES and f"{path}:{node.name}" not in WIDER:
@@ -445,11 +464,15 @@ def modules_without_a_row(page: str, paths: Iterable[str]) -> list[str]:
 
 def lists_its_names(path: str, text: str) -> bool:
     """Whether a module has an ``__all__`` and is not a package's face."""
-    return not _is_face(path) and any(
-        isinstance(target, ast.Name) and target.id == "__all__"
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    return (
+        "__all__" in text
+        and not _is_face(path)
+        and any(
+            isinstance(target, ast.Name) and target.id == "__all__"
+            for node in ast.parse(text).body
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        )
     )
 
 
@@ -472,22 +495,22 @@ def foreign_sql(path: str, text: str) -> list[str]:
     if any(fnmatch(path, pattern) for pattern in SQL_ALLOWED):
         return []
     found = set()
-    for line, string in _strings(ast.parse(text)):
+    for line, string in _strings(_nodes(text)):
         if match := _OWN_SQL.search(string):
             found.add((line, " ".join(match[0].split())))
     return [f"{path}:{line}: SQL on a table of the ledger: {sql}" for line, sql in sorted(found)]
 
 
-def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _strings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and text of each string that is no docstring; ``{}`` for what an f-string fills in."""
     skipped = {
         id(statement.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | _Function)
         for statement in node.body
         if isinstance(statement, ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in skipped:
             continue
         if isinstance(node, ast.JoinedStr):
@@ -561,7 +584,7 @@ def impurities(path: str, text: str) -> list[str]:
         root = module.split(".")[0]
         if root in _IMPURE_MODULES or name not in _PURE_NAMES.get(root, {name}):
             found.append(f"{path}:{line}: not pure: imports {module}")
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         if isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Attribute) and called.attr in _CLOCKS:
@@ -722,8 +745,11 @@ def _glossary() -> list[str]:
 def measured_sets(files: Mapping[str, str]) -> dict[str, Mapping[str, object]]:
     """What breaks a rule, by the name of the table in ``ceilings.py`` that allows it today."""
     wide: dict[str, int] = {}
+    sql: dict[str, list[str]] = {}
     for path, text in files.items():
         wide |= wide_classes(path, text)
+        if found := foreign_sql(path, text):
+            sql[path] = found
     return {
         "CROWDED_FOLDERS": crowded_folders(files),
         "SHORT_MODULES": {
@@ -732,9 +758,7 @@ def measured_sets(files: Mapping[str, str]) -> dict[str, Mapping[str, object]]:
         "WIDE_CLASSES": wide,
         "HOMONYMS": homonyms(files),
         "UNLISTED_MODULES": unlisted_modules(files, _glossary()),
-        "SQL_ON_THE_LEDGER": {
-            path: found for path, text in files.items() if (found := foreign_sql(path, text))
-        },
+        "SQL_ON_THE_LEDGER": sql,
         "IMPURE_CHAINS": impure_chains(files),
     }
 

@@ -37,6 +37,7 @@ def test_each_permanent_exception_exists_and_has_a_reason() -> None:
     classes = {
         f"{path}:{node.name}"
         for path, text in _files().items()
+        if any(name.startswith(f"{path}:") for name in WIDER)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ClassDef)
     }

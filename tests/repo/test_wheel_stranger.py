@@ -52,9 +52,7 @@ def test_two_commands_from_an_install_to_the_line_that_read_it(tmp_path: Path) -
     assert f".jsonl:{LINE}: shown .env" in ask.expected
 
     wheel = build(ROOT, tmp_path / "wheel", "wheel")
-    stranger = Environment(
-        tmp_path, needed_by(wheel, *re.findall(r"\[(\w+)\]", install.command)), with_pip=True
-    )
+    stranger = Environment(tmp_path, needed_by(wheel, *re.findall(r"\[(\w+)\]", install.command)))
     home = tmp_path / "home"
     _session(home / ask.command.rpartition("~/")[2] / "8d0f6a52.jsonl")
     environment = {

@@ -91,29 +91,30 @@ class Environment:
     """A fresh virtual environment that sees what the wheel depends on, and not this checkout.
 
     ``seen`` are files and folders of packages that count as installed there; else all of this
-    environment's are, without what leads to the checkout.
+    environment's are, without what leads to the checkout. One of them is pip, with its command: to
+    unpack it anew for each environment takes longer than all that it then does.
     """
 
-    def __init__(
-        self, folder: Path, seen: Iterable[Path] | None = None, *, with_pip: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, seen: Iterable[Path] | None = None) -> None:
         self.folder = folder
         self.python = str(folder / "venv/bin/python")
-        venv.create(folder / "venv", symlinks=True, with_pip=with_pip)
+        venv.create(folder / "venv", symlinks=True)
         (site,) = (folder / "venv/lib").glob("python*/site-packages")
         self.site = site
         (folder / "others").mkdir()
-        for path in Path(pytest.__file__).parents[1].iterdir() if seen is None else seen:
+        all_here = Path(pytest.__file__).parents[1].iterdir()
+        for path in all_here if seen is None else {*seen, *needed_here("pip")}:
             if not path.name.startswith(("tripod", "_editable", "__pycache__")):
                 (folder / "others" / path.name).symlink_to(path)
         (site / "others.pth").write_text(f"{folder / 'others'}\n")
+        pip = folder / "venv/bin/pip"
+        pip.write_text(
+            f"#!{self.python}\nfrom pip._internal.cli import main\nraise SystemExit(main.main())\n"
+        )
+        pip.chmod(0o755)
 
     def pip(self, *words: str) -> None:
-        _run(
-            *(sys.executable, "-m", "pip", "--python", self.python, "--isolated"),
-            *("--disable-pip-version-check", "--no-input", *words),
-            cwd=self.folder,
-        )
+        self.run("-m", "pip", "--isolated", "--disable-pip-version-check", "--no-input", *words)
 
     def install(self, wheel: Path) -> None:
         self.pip(

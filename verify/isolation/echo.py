@@ -276,11 +276,11 @@ def echoes(evidence: Evidence, log: DecisionLogPhrases, runs: Sequence[ReviewRun
         payload = "" if spoken.is_line else _payload(evidence, spoken.seq)
         whole = (spoken.words, words_of(payload))
         quoted = spoken.seq in own or any(tuple(words) in own_words for words in whole)
+        answer = parse_assessment(payload) is not None
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            answer = text.sources is None and parse_assessment(payload) is not None
-            if early and not quoted and not answer:
+            if early and not quoted and not (answer and text.sources is None):
                 first.setdefault(number, (spoken, words, line))
                 others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
     for number, (spoken, words, line) in sorted(first.items()):

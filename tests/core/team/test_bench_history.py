@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import contestant, history, peers, plots, scale
+from benchmarks import appends, contestant, history, peers, plots, scale
 from benchmarks.measure import Pair, Row, cost_row, rate_row, time_row
 
 
@@ -64,6 +64,7 @@ def test_a_plot_goes_through_the_sizes_in_order() -> None:
 def test_every_line_of_a_plot_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale, "SMALLEST", 400)
     monkeypatch.setattr(scale, "ACTS", 3)
+    monkeypatch.setattr(appends, "ONE_BY_ONE", 3)
     found = scale.rows(str(tmp_path), 400, 1, lambda _: None)
     names = {row.name.removesuffix("400") for row in found}
     for plot in plots.PLOTS:

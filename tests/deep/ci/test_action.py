@@ -99,9 +99,12 @@ def ann(tmp_path: Path) -> Clone:
 
 
 @pytest.fixture
-def job(tmp_path: Path, ann: Clone, installed: dict[str, str], warm: tuple[Ran, Path]) -> Job:
-    job = Job(tmp_path, installed)
-    job.venv = warm[1]
+def job(tmp_path: Path, ann: Clone) -> Job:
+    """Jobs that find the action installed: its command is forked by a server, as that starts."""
+    job = Job(tmp_path, {})
+    job.venv = tmp_path / "venv"
+    job.venv.mkdir()
+    (job.venv / "bin").symlink_to(search_path().partition(os.pathsep)[0])
     return job
 
 
