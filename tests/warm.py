@@ -10,6 +10,7 @@ other tests try as well.
 import atexit
 import gc
 import importlib
+import io
 import os
 import pkgutil
 import select
@@ -21,9 +22,11 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
+from unittest import mock
 
 __all__ = ["search_path"]
 
@@ -52,6 +55,13 @@ for number in range(3):
 os._exit(int(server.recv(3) or b"70"))
 """
 
+USUAL = (
+    "init", "bus publish ann done high text", "bus check", "chat create live", "chat read live",
+    "chat send live ann text", "scribe log Files -p ann -r last --no-ref none", "worker list",
+    "show", "verify", "report -o report.html", "rebuild", "log", "--help",
+)  # fmt: skip
+"""Commands that every server has run before it forks."""
+
 
 def search_path(**environment: str) -> str:
     """A ``PATH`` that begins with our programs, as they are when they start in this environment."""
@@ -69,7 +79,8 @@ def _programs(environment: tuple[tuple[str, str], ...]) -> Path:
     listening.listen(64)
     server = subprocess.Popen(
         [sys.executable, "-P", __file__, str(listening.fileno())],
-        env=dict(environment),
+        cwd=folder,
+        env={"TRIPOD_HOME": str(folder), "TRIPOD_AS": "ann", **dict(environment)},
         pass_fds=[listening.fileno()],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
@@ -145,13 +156,34 @@ def _become(request: bytes, files: list[int]) -> None:
     sys.argv = list(map(os.fsdecode, parts[: int(count)]))
 
 
-def _main() -> None:
-    """Load our code, serve, and in the child go on as the program that was asked for."""
+def _load() -> None:
+    """Load our code and run a few commands in this folder: what a process makes once is made."""
     import tripod
-    from tripod.cli import main, nbs
+    from tripod.cli import main
+    from tripod.ledger import codec
+    from tripod.verify import run
 
     for module in pkgutil.walk_packages(tripod.__path__, "tripod."):
         importlib.import_module(module.name)
+    mock.patch.object(run, "entry_points", cache(entry_points)).start()
+    out = io.TextIOWrapper(io.BytesIO())
+    # Each command counts anew how many values it writes until orjson is worth its import.
+    with mock.patch.dict(vars(codec)), redirect_stdout(out), redirect_stderr(out):
+        for words in USUAL:
+            with suppress(SystemExit):
+                main(words.split())
+
+
+def _main() -> None:
+    """Load our code, serve, and in the child go on as the program that was asked for."""
+    # A thread has memory of its own. The holes that loading leaves in it are not filled by each
+    # child, which would copy a page for each hole: a thousand pages for a short command.
+    loading = threading.Thread(target=_load)
+    loading.start()
+    loading.join()
+    from tripod.cli import main, nbs
+
+    gc.collect()
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
     time.tzset()

@@ -117,7 +117,7 @@ class Session:
         return ran
 
     def _environment(self) -> dict[str, str]:
-        place = {"LANG": "C.UTF-8", "TZ": "UTC"}
+        place = {"TZ": "UTC", "LC_ALL": "C.UTF-8"}  # that of the stories: one server for both
         return place | {
             "EXAMPLES": str(ROOT / "examples"),
             "HOME": str(self._home),
