@@ -22,7 +22,7 @@ from tripod.verify.peers.refs import OWN, REMOTES
 
 __all__ = [
     "Clone", "Snapshot", "begun", "begun_replica", "joined_replica", "name_of", "place_in",
-    "pushed_replica", "replica_in",
+    "place_with_home", "pushed_replica", "replica_in",
 ]  # fmt: skip
 
 
@@ -58,10 +58,16 @@ class Snapshot:
         self.folder, self._kept = folder, folder.with_name(f"{folder.name}-kept")
         copytree(folder, self._kept, symlinks=True)
 
-    def put_back(self) -> Path:
-        """Have the folder be as it was, whatever became of it; give it."""
-        rmtree(self.folder)
+    def put_back(self, patch: pytest.MonkeyPatch | None = None) -> Path:
+        """Have the folder be as it was, whatever became of it; give it.
+
+        With a ``patch`` the keys in its ``home`` are those of the test.
+        """
+        if self.folder.exists():
+            rmtree(self.folder)
         copytree(self._kept, self.folder, symlinks=True)
+        if patch is not None:
+            patch.setenv("TRIPOD_HOME", f"{self.folder}/home")
         return self.folder
 
 
@@ -70,6 +76,14 @@ def place_in(factory: pytest.TempPathFactory) -> Path:
     place = factory.mktemp("made") / "place"
     place.mkdir()
     return place
+
+
+@contextmanager
+def place_with_home(factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The same, for what is made here with its keys in ``home``."""
+    place = place_in(factory)
+    with mock.patch.dict(os.environ, TRIPOD_HOME=f"{place}/home"):
+        yield place
 
 
 class Clone:

@@ -14,7 +14,7 @@ import pytest
 from clones import begin, fetch, kept, merge, put_back, record, rewrite, say
 from doors.inside import run
 from git_repo import Git
-from replicas import Snapshot, place_in
+from replicas import Snapshot, place_with_home
 from specimens import unguarded
 
 from tripod.bus import events as bus
@@ -68,9 +68,7 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, Snapshot]:
     """Bob merged Ann's record, and Ann merged Bob's after that; their keys are beside them."""
-    folder = place_in(tmp_path_factory)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRIPOD_HOME", f"{folder}/home")
+    with place_with_home(tmp_path_factory) as folder:
         ann, ann_name, _ = begin(folder / "ann", "example.com/ann")
         bob, bob_name, _ = begin(folder / "bob", "example.com/bob")
         pair = Pair(ann, bob, ann_name, bob_name)
@@ -88,8 +86,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, Snapshot]:
 def pair(made: tuple[Pair, Snapshot], monkeypatch: pytest.MonkeyPatch) -> Pair:
     """The two as they were made."""
     pair, snapshot = made
-    snapshot.put_back()
-    monkeypatch.setenv("TRIPOD_HOME", f"{snapshot.folder}/home")
+    snapshot.put_back(monkeypatch)
     return pair._replace(ann=copy(pair.ann), bob=copy(pair.bob))
 
 
@@ -501,10 +498,22 @@ class Forged(NamedTuple):
         return [finding.message for finding in failures]
 
 
-@pytest.fixture
-def forged(tmp_path: Path) -> Forged:
-    ann, ann_name, _ = begin(tmp_path / "ann", "example.com/ann")
-    bob, bob_name, key = begin(tmp_path / "bob", "example.com/bob")
+@pytest.fixture(scope="module")
+def forgeries(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Forged, Snapshot]]:
+    """The two as they are before she puts anything in, and after Bob answered."""
+    found = []
+    for is_answered in (False, True):
+        with place_with_home(tmp_path_factory) as folder:
+            forged = forge(folder)
+            if is_answered:
+                answer(forged)
+        found.append((forged, Snapshot(folder)))
+    return found
+
+
+def forge(folder: Path) -> Forged:
+    ann, ann_name, _ = begin(folder / "ann", "example.com/ann")
+    bob, bob_name, key = begin(folder / "bob", "example.com/bob")
     say(ann, "Tea!")
     record(ann, ann_name)
     fetch(bob, ann)
@@ -513,6 +522,23 @@ def forged(tmp_path: Path) -> Forged:
     note = record(bob, bob_name).encode()
     fetch(ann, bob)
     return Forged(ann, bob, bob_name, f"refs/tripod-remotes/bob/{bob_name}", note, key)
+
+
+def put_back_forged(made: tuple[Forged, Snapshot], monkeypatch: pytest.MonkeyPatch) -> Forged:
+    forged, snapshot = made
+    snapshot.put_back(monkeypatch)
+    return forged._replace(ann=copy(forged.ann), bob=copy(forged.bob))
+
+
+@pytest.fixture
+def forged(forgeries: list[tuple[Forged, Snapshot]], monkeypatch: pytest.MonkeyPatch) -> Forged:
+    return put_back_forged(forgeries[0], monkeypatch)
+
+
+@pytest.fixture
+def answered(forgeries: list[tuple[Forged, Snapshot]], monkeypatch: pytest.MonkeyPatch) -> Forged:
+    """Bob decided, and answered to Ann; his record was fetched, and nothing of it merged."""
+    return put_back_forged(forgeries[1], monkeypatch)
 
 
 def made_up(seq: int, handle: str = "bob") -> Draft:
@@ -691,9 +717,8 @@ def test_who_speaks_in_a_peers_message_bears_its_mark(forged: Forged) -> None:
     assert said in forged.found()
 
 
-@pytest.fixture
-def answered(forged: Forged) -> Forged:
-    """Bob decided, and answered to Ann; his record was fetched, and nothing of it merged."""
+def answer(forged: Forged) -> None:
+    """Have Bob decide, and answer to Ann, and his record fetched; nothing of it is merged."""
     for words in (("done", "low"), ("idle", "low")):
         assert run(forged.ann.root, "bus", "publish", "ann", *words).code == 0
     wrote = ("scribe", "log", "-p", "ann", "-r", "It is good.")
@@ -712,7 +737,6 @@ def answered(forged: Forged) -> Forged:
     assert said.code == 0, said
     record(forged.bob, forged.name)
     fetch(forged.ann, forged.bob)
-    return forged
 
 
 PLACES: list[tuple[str, Any, str]] = [

@@ -4,12 +4,14 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 
 import pytest
 from clones import begin, fetch, record, say
 from doors.inside import run
 from git_repo import Git
+from replicas import Snapshot, place_with_home
 
 from tripod.ledger.locator import database_of
 from tripod.ledger.tlog.tiles import SEAL
@@ -18,19 +20,27 @@ from tripod.verify.check import Report
 from tripod.verify.run import verify
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Git, Snapshot]:
+    with place_with_home(tmp_path_factory) as folder:
+        ann, name, _ = begin(folder / "ann", "example.com/ann")
+        say(ann, "Tea!")
+        record(ann, name)
+        bob, name, _ = begin(folder / "bob", "example.com/bob")
+        say(bob, "Coffee!")
+        record(bob, name)
+        clone = Git(folder / "clone")
+        clone.commit("README", b"cafe\n")
+        fetch(clone, ann, bob)
+    return clone, Snapshot(folder)
+
+
 @pytest.fixture
-def clone(tmp_path: Path) -> Git:
+def clone(made: tuple[Git, Snapshot], monkeypatch: pytest.MonkeyPatch) -> Git:
     """A clone of a project in which Ann and Bob each have a replica; it has neither's ledger."""
-    ann, name, _ = begin(tmp_path / "ann", "example.com/ann")
-    say(ann, "Tea!")
-    record(ann, name)
-    bob, name, _ = begin(tmp_path / "bob", "example.com/bob")
-    say(bob, "Coffee!")
-    record(bob, name)
-    clone = Git(tmp_path / "clone")
-    clone.commit("README", b"cafe\n")
-    fetch(clone, ann, bob)
-    return clone
+    clone, snapshot = made
+    snapshot.put_back(monkeypatch)
+    return copy(clone)
 
 
 def messages(report: Report) -> list[str]:
@@ -64,8 +74,8 @@ def test_a_branch_of_records_and_a_folder_below_serve_as_well(clone: Git) -> Non
         assert verify(clone.root).parts[0].what == f"refs/heads/tripod/{name}"
 
 
-def test_the_longest_record_of_a_replica_is_judged(clone: Git, tmp_path: Path) -> None:
-    ann = Git(tmp_path / "ann", made=False)
+def test_the_longest_record_of_a_replica_is_judged(clone: Git) -> None:
+    ann = Git(clone.root.with_name("ann"), made=False)
     old = refs(clone)[0]
     name = old.rpartition("/")[2]
     clone("update-ref", f"refs/tripod-remotes/fork/{name}", old)
@@ -132,14 +142,15 @@ def test_a_ref_by_another_name_than_its_replica_has_is_named(clone: Git) -> None
     assert levels[:2] == ["SELF", "SELF"]  # the copy of her own ref vouches for nobody
 
 
-def test_a_record_without_its_bodies_is_named(clone: Git, tmp_path: Path) -> None:
+def test_a_record_without_its_bodies_is_named(clone: Git) -> None:
     """Its seal opens, and nobody can judge what its entries say: not even with its key."""
 
     def strip(files: dict[str, bytes]) -> None:
         for path in [path for path in files if path.startswith(("bodies/", "blobs/"))]:
             del files[path]
 
-    keys = [run(tmp_path / name, "key", "show").out.decode().split()[0] for name in ("ann", "bob")]
+    homes = (clone.root.with_name(name) for name in ("ann", "bob"))
+    keys = [run(home, "key", "show").out.decode().split()[0] for home in homes]
     assert verify(clone.root, keys=keys).exit_code == 0
     rewrite(clone, refs(clone)[0], strip)
     report = verify(clone.root, keys=keys)
@@ -243,12 +254,11 @@ def test_a_team_directory_that_git_does_not_keep_takes_no_record_from_the_judge(
     assert verify(clone.root, select={"chain-links"}).exit_code == 0
 
 
-def test_a_ledger_in_the_work_tree_that_wrote_a_ref_here_is_the_teams(
-    clone: Git, tmp_path: Path
-) -> None:
+def test_a_ledger_in_the_work_tree_that_wrote_a_ref_here_is_the_teams(clone: Git) -> None:
     """So an earlier version's team is judged, until its ledger is moved: no file makes a ref."""
-    shutil.copytree(tmp_path / "ann/.nbs", clone.root / ".nbs")
-    for path in Path(database_of(f"{tmp_path}/ann/.nbs")).parent.glob("ledger.db*"):
+    root = clone.root.with_name("ann") / ".nbs"
+    shutil.copytree(root, clone.root / ".nbs")
+    for path in Path(database_of(str(root))).parent.glob("ledger.db*"):
         shutil.copy(path, clone.root / ".nbs")
     report = verify(clone.root)
     assert [part.what for part in report.parts] == [*refs(clone), str(clone.root)]
@@ -257,8 +267,8 @@ def test_a_ledger_in_the_work_tree_that_wrote_a_ref_here_is_the_teams(
     assert (report.parts, report.exit_code) == ((), 0)
 
 
-def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git, tmp_path: Path) -> None:
-    ann = Git(tmp_path / "ann", made=False)
+def test_of_a_replica_without_a_head_in_the_commits_all_is_new(clone: Git) -> None:
+    ann = Git(clone.root.with_name("ann"), made=False)
     install_hooks(str(ann.root))
     ann.commit("x", b"x\n", "with a head")
     clone("fetch", "--quiet", str(ann.root), "main:ann")
