@@ -63,8 +63,7 @@ class Snapshot:
 
         With a ``patch`` the keys in its ``home`` are those of the test.
         """
-        if self.folder.exists():
-            rmtree(self.folder)
+        rmtree(self.folder)
         copytree(self._kept, self.folder, symlinks=True)
         if patch is not None:
             patch.setenv("TRIPOD_HOME", f"{self.folder}/home")
