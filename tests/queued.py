@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.sqlite.store import SQLiteStore
@@ -14,11 +13,6 @@ from tripod.ledger.store import Guard
 __all__ = ["Outcome", "append_queued"]
 
 Outcome: TypeAlias = "list[Entry] | BaseException"
-
-
-def stands_in(waiting: deque[Any], drafts: Sequence[Draft]) -> bool:
-    """Whether the append of these drafts waits."""
-    return any(append.drafts == tuple(drafts) for append in waiting.copy())
 
 
 def append_queued(
@@ -46,10 +40,11 @@ def append_queued(
         threads = []
         with holder.transaction():
             for number in range(len(batches)):
+                before_it = len(waiting)
                 threads.append(threading.Thread(target=append, args=(number,), daemon=True))
                 threads[-1].start()
                 # One may give up waiting at once: then it is its thread that ends.
-                while threads[-1].is_alive() and not stands_in(waiting, batches[number][0]):
+                while threads[-1].is_alive() and len(waiting) == before_it:
                     time.sleep(0.0002)
             before()
         for thread in threads:

@@ -35,13 +35,13 @@ import os, sys, _socket
 try:
     for number in range(3):
         os.fstat(number)
+    server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    server.connect({address!r})
     warm = "PYTHONPATH" not in os.environ
 except OSError:
     warm = False
 if not warm:
     os.execv({program!r}, [{program!r}, *sys.argv[1:]])
-server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-server.connect({address!r})
 words = [{name!r}, *sys.argv[1:]]
 parts = [os.getcwdb(), b"%d" % len(words), *map(os.fsencode, words)]
 parts += [name + b"=" + value for name, value in os.environb.items()]

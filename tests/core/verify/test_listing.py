@@ -4,7 +4,6 @@ import json
 import os
 import random
 import sqlite3
-import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -16,6 +15,7 @@ from damaged import scribble
 from doors.inside import run
 from hypothesis import given
 from hypothesis import strategies as st
+from nbs_team import unpack
 from specimens import build, copy, database, unguarded
 from story import Story
 
@@ -114,8 +114,7 @@ GOLDEN = Path(__file__).parents[2] / "golden/team-852efc6.tar.xz"
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A team of an earlier version, which has an entry of each kind that there was."""
     folder = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN, "r:xz") as tar:
-        tar.extractall(folder, filter="data")
+    unpack(GOLDEN, folder)
     return folder
 
 
