@@ -33,6 +33,8 @@ __all__ = ["Child", "Ended", "adopt_orphans", "import_all", "main_of", "reap_orp
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 _PIECE = 65536
+SPARED: set[int] = set()
+"""Children that are none of ours: those of a program that plays a family, such as a test."""
 
 
 class Ended(NamedTuple):
@@ -201,18 +203,30 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "prctl: this process cannot adopt orphans")
 
 
+def children_now() -> set[int]:
+    """The processes whose parent this one is, those that ended and were not waited for too."""
+    told = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii")
+    return {int(pid) for pid in told.split()}
+
+
 def reap_orphans(seconds: float) -> list[str]:
     """Wait until no child is left, at most so long; what then still runs, which is killed."""
     until = time.monotonic() + seconds
+    while (left := {pid for pid in children_now() - SPARED if not _has_ended(pid)}) and (
+        time.monotonic() < until
+    ):
+        time.sleep(0.001)
+    told = []
+    for pid in sorted(left):
+        with suppress(ProcessLookupError, FileNotFoundError, ChildProcessError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            told.append(words.decode("utf-8", "replace").strip())
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return told
+
+
+def _has_ended(pid: int) -> bool:
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0] or time.monotonic() < until:
-            time.sleep(0.001)
-        left = []
-        for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split():
-            with suppress(ProcessLookupError, FileNotFoundError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-                left.append(words.decode("utf-8", "replace").strip())
-                os.kill(int(pid), signal.SIGKILL)
-                os.waitpid(int(pid), 0)
-        return left
-    return []
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    return True

@@ -18,7 +18,7 @@ from unittest import mock
 
 import pytest
 
-from torture import clock, corruption, crowd, faults, power, teams, vanishing
+from torture import children, clock, corruption, crowd, faults, power, teams, vanishing
 from torture.__main__ import Cases
 from torture.children import Child, adopt_orphans, import_all, main_of, reap_orphans
 from torture.clock import CLOCK, clocks
@@ -51,6 +51,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIPOD_HOME", "")
     monkeypatch.setitem(teams.ENVIRONMENT, "TRIPOD_HOME", "")
     teams.use_home_of(tmp_path / "team")
+    # The servers of other tests are children of this process, and stay.
+    monkeypatch.setattr(children, "SPARED", children.children_now())
 
 
 def test_calls_are_told_as_they_were_made(tmp_path: Path) -> None:
