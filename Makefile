@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+VENV := .venv/.made
 INSTALLED := .venv/.installed
 MINUTES ?= 10
 # What is made beside those parts of `check` that need no test.
@@ -34,17 +35,20 @@ help:
 	@echo 'make torture kill, crowd and corrupt teams for ten minutes (needs strace); MINUTES=60 for an hour'
 	@echo 'make docs    write the generated parts of the documentation again'
 
-# What the command itself needs; the rest of what is put there is for tests.
-$(INSTALLED): pyproject.toml
+$(VENV): pyproject.toml
 	@echo 'Preparing .venv (once, and again when pyproject.toml changes) ...'
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tripod needs Python 3.11 or newer; say which one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
+	@touch $@
+
+# What the command itself needs; the rest of what is put there is for tests.
+$(INSTALLED): $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(READY): $(INSTALLED)
+$(READY): $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	@touch $(INSTALLED) $@
 
 demo: $(INSTALLED)
 	@$(BIN)/tripod demo $(TOLD)
@@ -56,7 +60,7 @@ fast: $(READY)
 	$(PYTEST) tests/core
 
 check: $(READY)
-	@$(MAKE) --no-print-directory -j2 $(BESIDE) types lint generated
+	@$(MAKE) --no-print-directory -j3 $(BESIDE) types generated lint
 	$(HEADING) 'tests'
 	$(PYTEST) tests
 

@@ -15,12 +15,13 @@ import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from statistics import median
 from time import perf_counter, sleep
 
-from benchmarks.measure import Row, Target, in_turn, rate_row, time_row
+from benchmarks.measure import Row, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
 from tripod.bus import events
 from tripod.ledger import DATABASE
@@ -186,13 +187,10 @@ def _crowd(
     pairs = in_turn(crowd, lambda: run(1), rounds)
     word = "threads" if pool is ThreadPoolExecutor else "processes"
     what = f"durable single appends of {count} {word}, a store each / of one"
-    yield Row(
-        f"{word} {count}",
-        what,
-        _told([pair.ours for pair in pairs], waits[count]),
-        _told([pair.floor for pair in pairs], waits[1]),
-        tuple(pair.floor / pair.ours for pair in pairs),
-        None if at_least is None else Target(at_most=False, bound=at_least),
+    yield replace(
+        rate_row(f"{word} {count}", what, pairs, CROWD, at_least),
+        ours=_told([pair.ours for pair in pairs], waits[count]),
+        floor=_told([pair.floor for pair in pairs], waits[1]),
     )
     yield time_row(f"{word} {count} p99", f"99 in 100 appends of {count} {word}", longest, 15)
 

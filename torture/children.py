@@ -203,30 +203,22 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "prctl: this process cannot adopt orphans")
 
 
-def children_now() -> set[int]:
-    """The processes whose parent this one is, those that ended and were not waited for too."""
+def running_children() -> set[int]:
+    """The children of this process that run; those that ended are waited for."""
     told = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii")
-    return {int(pid) for pid in told.split()}
+    return {pid for pid in map(int, told.split()) if os.waitpid(pid, os.WNOHANG)[0] == 0}
 
 
 def reap_orphans(seconds: float) -> list[str]:
     """Wait until no child is left, at most so long; what then still runs, which is killed."""
     until = time.monotonic() + seconds
-    while (left := {pid for pid in children_now() - SPARED if not _has_ended(pid)}) and (
-        time.monotonic() < until
-    ):
+    while (left := running_children() - SPARED) and time.monotonic() < until:
         time.sleep(0.001)
     told = []
-    for pid in sorted(left):
+    for pid in left:
         with suppress(ProcessLookupError, FileNotFoundError, ChildProcessError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
             told.append(words.decode("utf-8", "replace").strip())
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
     return told
-
-
-def _has_ended(pid: int) -> bool:
-    with suppress(ChildProcessError):
-        return os.waitpid(pid, os.WNOHANG)[0] != 0
-    return True

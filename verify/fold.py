@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache, partial
 from hashlib import sha256
 from itertools import count
@@ -82,6 +82,17 @@ SETTLING = (ACCEPTED.name, REVOKED.name)
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted", "settling")
 
 
+@cache
+def _empty_tables() -> bytes:
+    """The tables of all folds: bytes, which threads and forks may share, as no connection is."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        projections.create_tables(db)
+        for table in _NOTED:
+            db.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
+        db.execute("CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT")
+        return db.serialize()
+
+
 def fold_evidence(
     db: sqlite3.Connection | None,
     disk: projections.Disk | None,
@@ -97,10 +108,9 @@ def fold_evidence(
     scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
-    projections.create_tables(scratch)
-    for table in _NOTED:
-        scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
-    scratch.execute("CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT")
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(_empty_tables())
+        made.backup(scratch)
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
     folded = Folded(

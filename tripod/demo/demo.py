@@ -276,10 +276,8 @@ with Team(sys.argv[1]) as team:
 def extract_demo(target: str, archive: str = ARCHIVE) -> None:
     """Lay the team directory, or another archive of the demo's, out in ``target``."""
     with tarfile.open(data_file(archive)) as tar:
-        if hasattr(tarfile, "data_filter"):
-            tar.extractall(target, filter="data")
-        else:  # Python 3.11.0 to 3.11.3; the archive is our own
-            tar.extractall(target)  # noqa: S202
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on
+        tar.extractall(target)  # noqa: S202 - the archive is our own
 
 
 def play(folder: str, tell: Tell) -> int:

@@ -234,6 +234,7 @@ def _no_reference(root: Path) -> None:
         decisions.log(team, decisions.DecisionRequest("Tea", ["ann"], "We like it."))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("do", [do for _, _, do in (*MENDED, *FOR_A_PERSON)] + [_no_reference])
 def test_it_ends_as_the_verifier_does(root: Path, do: Do) -> None:
     do(root)

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import adoption as adoption_rows
-from benchmarks import child, exports, judging, sessions, table
+from benchmarks import appends, child, exports, judging, sessions, table
 from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
@@ -215,6 +216,14 @@ def test_the_median_of_the_ratios_is_held_against_the_target() -> None:
     assert [(row.median, row.met) for row in ROWS] == [
         (0.5, True), (3.0, False), (3.0, None), (200.0, True), (2.0, False), (0.05, True),
     ]  # fmt: skip
+
+
+def test_of_a_crowd_more_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appends, "CROWD", 4)
+    path = database_of(make_team(str(tmp_path), Scale(100), files=False))
+    rate, longest = appends._crowd(path, 2, 1, ThreadPoolExecutor, 1.5)
+    assert (rate.more_is_better, longest.more_is_better) == (True, False)
+    assert "/s; p50" in rate.ours
 
 
 def test_the_table_renders(tmp_path: Path) -> None:

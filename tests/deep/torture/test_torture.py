@@ -52,7 +52,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(teams.ENVIRONMENT, "TRIPOD_HOME", "")
     teams.use_home_of(tmp_path / "team")
     # The servers of other tests are children of this process, and stay.
-    monkeypatch.setattr(children, "SPARED", children.children_now())
+    monkeypatch.setattr(children, "SPARED", children.running_children())
 
 
 def test_calls_are_told_as_they_were_made(tmp_path: Path) -> None:
@@ -183,6 +183,14 @@ def test_a_program_that_ran_twice_and_one_that_is_left_are_found(tmp_path: Path)
 
     done = Child(["tripod"], tmp_path, dict(os.environ), leave_one).end(30)
     assert done.code == 0, done.err
+
+
+def test_a_child_that_was_there_before_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        monkeypatch.setattr(children, "SPARED", children.running_children())
+        assert reap_orphans(0) == []
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def play(
