@@ -7,9 +7,9 @@ VENV := .venv/.made
 INSTALLED := .venv/.installed
 MINUTES ?= 10
 # What is made beside those parts of `check` that need no test.
-BESIDE ?=
+BESIDE =
 # Where the demo tells what it does.
-TOLD ?=
+TOLD =
 READY := .venv/.ready
 # Many tests wait for a program or the disk: one worker more than there are processors.
 WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
@@ -46,9 +46,9 @@ $(INSTALLED): $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(READY): $(VENV)
+$(READY): $(INSTALLED)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $(INSTALLED) $@
+	@touch $@
 
 demo: $(INSTALLED)
 	@$(BIN)/tripod demo $(TOLD)

@@ -50,7 +50,7 @@ MAX_DEPTH = 32
 # Expressions for what canonical JSON writes, as texts: those who read by them compile them.
 PLAIN_PATTERN = rb'[^"\\\x00-\x1f]'
 ESCAPE_PATTERN = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
-TEXT_PATTERN = PLAIN_PATTERN + b"*+(?:" + ESCAPE_PATTERN + PLAIN_PATTERN + b"*+)*+"
+TEXT_PATTERN = PLAIN_PATTERN + b"*+(?>(?:" + ESCAPE_PATTERN + PLAIN_PATTERN + b"*+)*)"
 """The inside of a string: each character in the one way that it has."""
 COUNT_PATTERN = rb"(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})"
 """A whole number below 9e15, and so below 2^53."""

@@ -205,8 +205,11 @@ def adopt_orphans() -> None:
 
 def running_children() -> set[int]:
     """The children of this process that run; those that ended are waited for."""
-    told = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii")
-    return {pid for pid in map(int, told.split()) if os.waitpid(pid, os.WNOHANG)[0] == 0}
+    while True:
+        told = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
+        running = {pid for pid in map(int, told) if os.waitpid(pid, os.WNOHANG)[0] == 0}
+        if len(running) == len(told):  # else one that ended may have left us its own
+            return running
 
 
 def reap_orphans(seconds: float) -> list[str]:

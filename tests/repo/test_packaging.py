@@ -1,12 +1,13 @@
 """The wheel holds what users need, and nothing of the workshop."""
 
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from repo.rules import PACKAGES, ROOT, tracked
+from repo.rules import PACKAGES, ROOT, sources, tracked
 
 _DEMO = {
     "nbs-team.tar.gz": "tests/golden",
@@ -78,3 +79,9 @@ def test_the_packages_import_from_the_wheel_alone(wheel: Path, tmp_path: Path) -
         cwd=tmp_path,
         check=True,
     )
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5 matches too much by it (gh-106052), and by an atomic group does not."""
+    found = [path for path, text in sources(*PACKAGES).items() if re.search(r"\)[*+?]\+", text)]
+    assert found == []

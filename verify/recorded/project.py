@@ -82,8 +82,8 @@ _PLUGINS_AT_HOME = {
 }
 
 _FILE_OF_PROMPT = re.compile(r"\{file:([^{}]+)\}")
-_NO_JSON = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_NO_JSON = re.compile(r'("(?>(?:\\.|[^"\\])*)(?:"|\Z))|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?>(?:\\.|[^"\\])*)(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _MAGIC = re.compile(r"[*?\[]")
 _FILE = re.compile(r"\.\w{1,8}$|^\.{1,2}/")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s@`][^\s`]*)")

@@ -128,7 +128,7 @@ def _field(annotation: Any, metadata: list[Any]) -> bytes | None:
         return b"(?:%b)" % joined if simple else None
     if origin is list:
         item = _field(get_args(annotation)[0], [])
-        return None if item is None else rb"\[(?:%b(?:,%b)*+)?\]" % (item, item)
+        return None if item is None else rb"\[(?:%b(?>(?:,%b)*))?\]" % (item, item)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return row_pattern(annotation)
     return None
@@ -175,7 +175,7 @@ def _integer(metadata: list[Any]) -> bytes | None:
 
 FRONT = re.compile(
     rb'\{"actor":"[^"\\\x00-\x1f]*+","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
-    rb'(?:"auth":"([0-9a-f]{64})",)?+"body":"([0-9a-f]{64})",(?:"cause":"([^"\\\x00-\x1f]*+)",)?'
+    rb'(?>(?:"auth":"([0-9a-f]{64})",)?)"body":"([0-9a-f]{64})",(?:"cause":"([^"\\\x00-\x1f]*+)",)?'
 ).match
 """A header in front of its id, with nothing to escape: time, auth, body, cause."""
 

@@ -478,7 +478,7 @@ GIT_LOGS = GIT_BRIEFLY | names("format-patch reflog bisect")
 GIT_TOLD = names("commit tag merge notes stash")
 """Verbs whose ``-m`` takes a message, and options of ``git log`` and its kin that take a word."""
 
-GIT_PATH = re.compile(r"((?:[@^]\{[^{}]*\}|[^:{}])*+):(?:[0-3]:)?([^/!^(].*)", re.DOTALL)
+GIT_PATH = re.compile(r"((?>(?:[@^]\{[^{}]*\}|[^:{}])*)):(?:[0-3]:)?([^/!^(].*)", re.DOTALL)
 """A path in a revision, or in the index; not a message that is looked for, nor an exclusion."""
 
 

@@ -50,7 +50,7 @@ _ONCE_MORE = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 """A command in the index of a variable, which some commands run though it is quoted."""
 
 _MAGIC = re.compile(r"[*?\[{]")
-_TAME = re.compile(r"(?:\.?[\w+@-][\w.+@-]*/)*+\.?[\w+@-][\w.+@-]*+")
+_TAME = re.compile(r"(?>(?:\.?[\w+@-][\w.+@-]*/)*)\.?[\w+@-][\w.+@-]*+")
 """Names with slashes between them, without anything that stands for another path."""
 
 WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-_WORD = r"""(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")++(?=[ |;&]|\Z)"""
+_WORD = r"""(?>(?:[\w./:@%+,=~-]|'[^'\n]*'|"[^"$`\\!\n]*")+)(?=[ |;&]|\Z)"""
 _SEPARATOR = r"\|\||&&|;|\|"
 _NOWHERE = r"(?:(?<= )|^)\d?>(?:/dev/null|&[12])(?=[ |;]|\Z)"
 _TOKEN = re.compile(rf"(?s: *+(?:{_NOWHERE}|({_WORD})|({_SEPARATOR})|(.+)))")

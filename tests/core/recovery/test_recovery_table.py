@@ -280,7 +280,6 @@ def test_every_command_is_walked() -> None:
     assert {name for name in named if not name.startswith("witness ")} == EVERY.keys()
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(
     "row",
     [row for row in MISHAPS if row.act[0] != 0 and "joining" not in row.name],

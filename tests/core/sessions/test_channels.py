@@ -64,7 +64,6 @@ def test_a_session_in_which_there_is_nothing_is_clean_if_any_can_be(program: str
     assert told == ("clean" if program in NO_CEILING else "cannot tell")
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("number", range(len(SPECIMENS)), ids=lambda n: "-".join(SPECIMENS[n][:2]))
 def test_a_specimen_turns_without_the_handling_of_its_channel_and_of_no_other(number: int) -> None:
     program, channel, records = SPECIMENS[number]

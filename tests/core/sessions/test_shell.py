@@ -254,6 +254,10 @@ def test_a_plain_line_is_read_without_the_parser_as_with_it(
     assert opened_by(line, "/w") == parsed
 
 
+def test_a_quote_that_is_not_closed_is_no_plain_word() -> None:
+    assert plain_commands("cat cat'") is None
+
+
 def test_a_grammar_whose_library_lies_elsewhere_is_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

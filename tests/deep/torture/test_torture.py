@@ -226,7 +226,6 @@ def pull_nothing(_project: Path, _name: str, _number: int) -> str | None:
     return None
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("kind", "work", "says"),
     [
