@@ -112,7 +112,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     TRIPOD_TRIALS, or where some are asked for by name.
     """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-    chosen = config.option.keyword or config.getoption("lf") or config.getoption("failedfirst")
+    chosen = (
+        config.option.keyword or config.getoption("lf", 0) or config.getoption("failedfirst", 0)
+    )
     if "TRIPOD_TRIALS" in os.environ or chosen or any("::" in name for name in config.args):
         return
     cases: dict[str, list[pytest.Item]] = {}
