@@ -8,13 +8,13 @@ from unittest import mock
 
 from story import folder
 
+from tripod.agents.folder import IsolatedProgram
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest
 from tripod.projections.engine import file_differences
 from tripod.pythia import review as pythia_run
-from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import TYPE
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -39,7 +39,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pythia.py"
 SCRIPTED = (sys.executable, str(EXAMPLE))
 """The command line of the scripted reviewer."""
 
-PROGRAM = reviewer.ReviewerProgram(command=SCRIPTED)
+PROGRAM = IsolatedProgram(command=SCRIPTED)
 NOW = 2**50
 """A time behind every lease."""
 

@@ -10,6 +10,7 @@ from tripod.ledger.kinds.base import (
     Content,
     Count,
     Erasure,
+    Isolated,
     Kind,
     Name,
     Sha256,
@@ -103,6 +104,10 @@ class Delivered(TypedDict):
     sources: list[Count]
 
 
+class AgentIsolated(Isolated):
+    """How far the run ``spawn`` was kept from the team; in the transaction that orders it."""
+
+
 _DIGEST = digest_of(MARK)
 _OUTPUT = {"bytes": len(MARK), "content": MARKED, "digest": _DIGEST}
 
@@ -144,5 +149,6 @@ DELIVERED = Kind(
     *_STREAM,
     erasure=Erasure({"content": MARKED, "sha256": _DIGEST}, _folder, is_copy=True),
 )
+ISOLATED = Kind("agent.isolated", AgentIsolated, *_STREAM)
 
-KINDS = (REQUESTED, STARTED, ENDED, ABANDONED, DELIVERED)
+KINDS = (REQUESTED, STARTED, ENDED, ABANDONED, DELIVERED, ISOLATED)

@@ -67,6 +67,28 @@ class Observed(TypedDict):
     raw: NotRequired[Content | None]
 
 
+class Maker(TypedDict):
+    """The program that makes a namespace, as it was then."""
+
+    path: Name
+    sha256: Sha256
+
+
+class Isolated(TypedDict):
+    """How far the run ``spawn`` was kept from the team.
+
+    ``namespace``: it ran where the files of ``hidden`` (paths from the team directory) do not
+    exist. ``folder``: it was told no path, and nothing kept it from looking; ``problem`` says why
+    there was no namespace. ``bwrap`` is the program that made it.
+    """
+
+    spawn: Name
+    level: Literal["namespace", "folder"]
+    hidden: list[Name]
+    problem: NotRequired[str | None]
+    bwrap: NotRequired[Maker | None]
+
+
 def content(data: bytes, blobs: list[bytes]) -> Content:
     """Hold bytes exactly: as text, as base64 if not UTF-8, or as a blob, added to ``blobs``.
 

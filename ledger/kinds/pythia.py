@@ -12,6 +12,7 @@ from tripod.ledger.kinds.base import (
     Count,
     DecisionId,
     Erasure,
+    Isolated,
     Kind,
     Name,
     Sha256,
@@ -21,26 +22,8 @@ from tripod.ledger.kinds.base import (
 Confidence = Literal["high", "medium", "low"]
 
 
-class Maker(TypedDict):
-    """The program that makes a namespace, as it was then."""
-
-    path: Name
-    sha256: Sha256
-
-
-class PythiaIsolated(TypedDict):
-    """How far the run ``spawn`` was kept from the chat; in the transaction that orders it.
-
-    ``namespace``: it ran where the files of ``hidden`` (paths from the team directory) do not
-    exist. ``folder``: it was told no path, and nothing kept it from looking; ``problem`` says why
-    there was no namespace. ``bwrap`` is the program that made it.
-    """
-
-    spawn: Name
-    level: Literal["namespace", "folder"]
-    hidden: list[Name]
-    problem: NotRequired[str | None]
-    bwrap: NotRequired[Maker | None]
+class PythiaIsolated(Isolated):
+    """How far the run ``spawn`` was kept from the chat; in the transaction that orders it."""
 
 
 class PythiaAssessed(TypedDict):
@@ -76,6 +59,7 @@ class PythiaFailed(TypedDict):
 
 
 ISOLATED = Kind("pythia.isolated", PythiaIsolated, "pythia")
+"""What ``agent.isolated`` is for other roles."""
 ASSESSED = Kind(
     "pythia.assessed",
     PythiaAssessed,

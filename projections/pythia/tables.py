@@ -1,4 +1,4 @@
-"""Pythia's reviews: how far each run was isolated, what answers each checkpoint event, what failed.
+"""Pythia's reviews: what answers each checkpoint event, and what failed.
 
 Tables alone: the assessment itself is a message of a chat. ``assessments`` has at most one row a
 checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture), and one
@@ -18,14 +18,9 @@ class PythiaRuns(Projection):
     """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
 
     name = "pythia"
-    version = 3
-    tables = ("isolations", "assessments", "failures")
+    version = 4
+    tables = ("assessments", "failures")
     ddl = """
-CREATE TABLE isolations (
-    spawn TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    level TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
 CREATE TABLE assessments (
     event INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -41,15 +36,11 @@ CREATE TABLE failures (
     event INTEGER NOT NULL
 ) STRICT;
 """
-    kinds = frozenset(("pythia.isolated", "pythia.assessed", "pythia.failed"))
+    kinds = frozenset(("pythia.assessed", "pythia.failed"))
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """One row an entry; the first answer to an event stays."""
         body, seq = entry.data, entry.seq
-        if entry.kind == "pythia.isolated":
-            row = (body["spawn"], seq, body["level"])
-            sql = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
-            return (("isolations", sql, row, body["spawn"]),)
         event = body["event"]
         if entry.kind == "pythia.failed":
             return (("failures", "INSERT INTO failures VALUES (?, ?)", (seq, event), str(seq)),)

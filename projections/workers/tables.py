@@ -163,12 +163,15 @@ _AGENT_ENDED = (
 )
 
 
+_ISOLATED = ("agent.isolated", "pythia.isolated")
+
+
 class Agents(Projection):
-    """The table of agent runs, from request to end."""
+    """The tables of agent runs, from request to end, and of how far each was isolated."""
 
     name = "agents"
-    version = 1
-    tables = ("agents",)
+    version = 2
+    tables = ("agents", "isolations")
     ddl = """
 CREATE TABLE agents (
     spawn TEXT PRIMARY KEY,
@@ -181,13 +184,24 @@ CREATE TABLE agents (
     ended INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agents_errand ON agents (role, subject, attempt);
+CREATE TABLE isolations (
+    spawn TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    level TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 """
-    kinds = frozenset(("agent.requested", "agent.started", "agent.ended", "agent.abandoned"))
+    kinds = frozenset(
+        ("agent.requested", "agent.started", "agent.ended", "agent.abandoned", *_ISOLATED)
+    )
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """One row a run; ``state`` is requested, started, ended or abandoned, and then stays."""
         body = entry.data
         spawn = body["spawn"]
+        if entry.kind in _ISOLATED:
+            isolation = (spawn, entry.seq, body["level"])
+            sql = "INSERT OR IGNORE INTO isolations VALUES (?, ?, ?)"
+            return (("isolations", sql, isolation, spawn),)
         if entry.kind == "agent.requested":
             row = (spawn, body["role"], body["subject"], body["attempt"], entry.seq)
             return (("agents", _REQUESTED, row, spawn),)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from torture.parsers.parser import Parser, as_list, as_text, as_unicode, golden, words_of
 from tripod.agents import profiles
+from tripod.agents.folder import transcripts_in
 from tripod.agents.spec import read_spec_answer
 from tripod.cli import nbs
 from tripod.cli.arguments import read_tripod_call
@@ -23,7 +24,6 @@ from tripod.errors import BadArgumentError, GitError
 from tripod.ledger.errors import MalformedError
 from tripod.projections import settings
 from tripod.projections.team import intake
-from tripod.pythia.reviewer import reviewer_transcripts_in
 from tripod.trust.acceptance import read_baseline
 from tripod.verify.anchors import configuration, git_folder
 from tripod.verify.anchors import policy as rules
@@ -312,8 +312,8 @@ def answers() -> Iterator[Parser]:
         tar.addfile(tarfile.TarInfo("a/b.jsonl"), io.BytesIO())
     yield one(
         "archive of transcripts",
-        as_list(reviewer_transcripts_in),
-        (reviewer_transcripts_in,),
+        as_list(transcripts_in),
+        (transcripts_in,),
         (archive.getvalue()[:2048],),
         words=(b"ustar\x0000", b"0000644\0", b"77777777777\0", b"../x", b"\x80", b"L"),
     )

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import orjson
 from sqlite_utils import Database
 
+from tripod.agents.folder import IsolatedProgram, Order, RunFolder
 from tripod.agents.isolation import Isolated
 from tripod.bus import events
 from tripod.chat import writer as chat_send
@@ -38,7 +39,6 @@ from tripod.projections.chat.format import format_line
 from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.pythia import review as pythia
 from tripod.pythia.checkpoints import TYPE, checkpoint_named, checkpoint_snapshot
-from tripod.pythia.reviewer import Order, ReviewerFolder, ReviewerProgram, reviewer_order
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -109,10 +109,10 @@ def begin_demo_review(project: str) -> str:
 
 def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
     """How a program is run as Pythia; ``folder``: as where there is no namespace."""
-    order = reviewer_order(team, ReviewerProgram(command=command), "alex")
+    order = pythia.order_reviewer(team, IsolatedProgram(command=command), "alex")
     if not folder:
         return order
-    home, work = f"{ReviewerFolder.ANY}/home", f"{ReviewerFolder.ANY}/work"
+    home, work = f"{RunFolder.ANY}/home", f"{RunFolder.ANY}/work"
     place = Isolated(tuple(command), work, {"HOME": home}, "folder", "the demo asks for none")
     env = {**order.spec.set_env, **place.env}
     spec = replace(order.spec, argv=place.argv, set_env=env, sealed={}, leaves=False)
@@ -159,7 +159,7 @@ def _reviewed(project: str, tell: Tell) -> int:
     command = [sys.executable, data_file("pythia.py")]
     with Team(project) as team:
         team.refresh()
-        work = pythia.run(team, ReviewerProgram(command=command), time.time_ns() // 1000)
+        work = pythia.run(team, IsolatedProgram(command=command), time.time_ns() // 1000)
         found = asyncio.run(work)
     tell("do", "tripod pythia run -- python3 examples/pythia.py")
     answer = None if found is None else found.answer

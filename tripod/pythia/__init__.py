@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tripod.pythia.review import (
         PendingReview,
         PostedAssessment,
+        ReviewerProgram,
         ReviewOutcome,
         due,
         record,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         show,
         summon,
     )
-    from tripod.pythia.reviewer import ReviewerProgram
 
 __all__ = [
     "PendingReview", "Point", "PostedAssessment", "ReviewOutcome", "ReviewerProgram", "due",
@@ -28,4 +28,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("review", "reviewer", "checkpoints"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("review", "checkpoints"))

@@ -22,14 +22,20 @@ from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
 from tripod.agents import jobs
-from tripod.agents.jobs import Attempt, Job, JobHooks, job_attempts, recorded
-from tripod.agents.spec import SpawnResult, SpawnSpec
+from tripod.agents.folder import (
+    IsolatedHooks,
+    IsolatedProgram,
+    Order,
+    isolated_job,
+    order_isolated,
+    sweep_run_folders,
+)
+from tripod.agents.jobs import Attempt, Job, job_attempts, recorded
 from tripod.bus.events import NOBODY, claim_on_event, take_event
 from tripod.chat.writer import channel_name, live_span, say_in
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED
 from tripod.ledger.kinds.chat import CREATED
 from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
@@ -45,18 +51,13 @@ from tripod.pythia.checkpoints import (
     checkpoint_snapshot,
     pending_checkpoints,
 )
-from tripod.pythia.reviewer import (
-    Order,
-    ReviewerFolder,
-    ReviewerProgram,
-    keep_reviewer_transcripts,
-    reviewer_order,
-    reviewer_transcripts_in,
-    sweep_reviewer_folders,
-)
 from tripod.team.act import Act, draft_event_for_act, settings_of_queue
 from tripod.team.team import Team
 
+ReviewerProgram = IsolatedProgram
+"""The reviewer's program, as callers know it."""
+
+PROFILE = "TRIPOD_PYTHIA_PROFILE"  # the variable that names the default profile; else `pythia`
 HANDLE = "pythia"
 ROLE = "pythia"
 TRIES = 2  # answers of one review: the second is told what was wrong with the first
@@ -231,12 +232,17 @@ def _assessment_of(team: Team, event: int) -> int | None:
     return None if row is None else int(row[0])
 
 
+def order_reviewer(team: Team, program: IsolatedProgram, actor: str) -> Order:
+    """How the reviewer's program is run here; raises as ``order_isolated``."""
+    return order_isolated(team, program, actor, PROFILE, "pythia")
+
+
 # Running the reviewer --------------------------------------------------------------------------
 
 
 async def run(
     team: Team,
-    program: ReviewerProgram,
+    program: IsolatedProgram,
     now_us: int,
     *,
     event: str | None = None,
@@ -254,18 +260,18 @@ async def run(
         RefusedError: another consumer has the event, or a namespace is required and missing.
         LedgerError: nothing could be recorded.
     """
-    order = reviewer_order(team, program, _SELF if actor == NOBODY else actor)
+    order = order_reviewer(team, program, _SELF if actor == NOBODY else actor)
     if order.place.level == "namespace":
         team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
     jobs.sweep(team)
-    sweep_reviewer_folders(team)
+    sweep_run_folders(team)
     point = summon(team, actor=actor) if manual else _event_to_review(team, event, now_us)
     if point is None:
         return None
     log = checkpoint_snapshot(team, point)
     stand = await review(team, point, log, replace(order, prompt=review_instructions(point)))
     jobs.sweep(team)
-    sweep_reviewer_folders(team)
+    sweep_run_folders(team)
     if stand.answer is not None:
         return ReviewOutcome(point.name, _posted_assessment(team, stand.answer), [])
     body = team.source.body(stand.failed)
@@ -317,18 +323,7 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
         wrong = "\n".join(f"- {problem}" for problem in stand.problems)
         prompt += f"\nYour answer before this one was refused:\n\n{wrong}\n"
     given = f"{prompt}\nThe decision log:\n\n{log.text}".encode()
-
-    def spec(number: int) -> SpawnSpec:
-        at = ReviewerFolder.of(team, point.event, number).at
-        # The order was made for a folder without a number: each attempt has one of its own.
-        argv = tuple(word.replace(ReviewerFolder.ANY, at) for word in order.spec.argv)
-        env = {
-            name: text.replace(ReviewerFolder.ANY, at) for name, text in order.spec.set_env.items()
-        }
-        cwd = order.place.cwd.replace(ReviewerFolder.ANY, at)
-        return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=given)
-
-    return Job(ROLE, str(point.event), spec, log.sources, order.actor)
+    return isolated_job(team, ROLE, str(point.event), order, prompt=given, sources=log.sources)
 
 
 def _isolation_level(team: Team, spawn: str | None) -> str | None:
@@ -337,16 +332,15 @@ def _isolation_level(team: Team, spawn: str | None) -> str | None:
     return None if row is None else str(row[0])
 
 
-class ReviewHooks(JobHooks):
-    """Claims the event of a review run, and records its isolation and its transcripts."""
+class ReviewHooks(IsolatedHooks):
+    """Claims the event of a review run as well."""
 
     def __init__(self, team: Team, point: Point, order: Order) -> None:
-        self.team = team
+        super().__init__(team, order, ISOLATED)
         self.point = point
-        self.order = order
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
-        """Make the folder of the run, and claim the event (RefusedError: settled, or claimed)."""
+        """Claim the event (RefusedError: settled, or claimed); then as any isolated run."""
         point, order = self.point, self.order
         if point.event not in pending_checkpoints(self.team):
             raise RefusedError(
@@ -371,40 +365,8 @@ class ReviewHooks(JobHooks):
                 "attempt": 1 if last is None else last.attempt + 1,
             }
         )
-        place = order.place
-        isolated = ISOLATED.draft(
-            {
-                "spawn": run.spawn,
-                "level": place.level,
-                "hidden": list(order.hidden),
-                "problem": place.problem,
-                "bwrap": place.bwrap and {"path": place.bwrap[0], "sha256": place.bwrap[1]},
-            }
-        )
-        texts = [
-            DELIVERED.draft(
-                {
-                    "spawn": run.spawn,
-                    "channel": "file",
-                    "content": data,
-                    "sha256": sha256(data).hexdigest(),
-                    "sources": [],
-                }
-            )
-            for data in order.texts
-        ]
-        act.append([claimed, isolated, *texts])
-        folder = ReviewerFolder.of(self.team, point.event, run.attempt)
-        folder.make(config=order.config is not None, lends=order.lends)
-        return ()
-
-    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
-        """Store what the program left in its own folder."""
-        if result.left:
-            keep_reviewer_transcripts(act, reviewer_transcripts_in(result.left), run.spawn)
-        elif self.order.transcripts:
-            folder = ReviewerFolder.of(self.team, self.point.event, run.attempt)
-            keep_reviewer_transcripts(act, folder.transcripts(self.order.transcripts), run.spawn)
+        act.append([claimed])
+        return super().requested(act, run)
 
 
 # Ending ----------------------------------------------------------------------------------------

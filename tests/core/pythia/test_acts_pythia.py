@@ -26,7 +26,8 @@ from reviewed import (
 )
 from team_files import outcome
 
-from tripod.agents import jobs
+from tripod.agents import folder, jobs
+from tripod.agents.folder import RunFolder
 from tripod.agents.jobs import newest
 from tripod.bus import events as bus
 from tripod.bus import reader as claims
@@ -35,10 +36,8 @@ from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.pythia.format import parse_assessment
 from tripod.pythia import review as pythia
-from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import checkpoint_named, checkpoint_of, checkpoint_snapshot
 from tripod.pythia.review import ROLE, review
-from tripod.pythia.reviewer import ReviewerFolder
 from tripod.recovery import redaction
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -49,7 +48,7 @@ from tripod.verify.run import run as judge
 
 
 def run(
-    team: Team, program: reviewer.ReviewerProgram = PROGRAM, **more: Any
+    team: Team, program: folder.IsolatedProgram = PROGRAM, **more: Any
 ) -> pythia.ReviewOutcome | None:
     """One review; without a mount namespace, which has tests of its own."""
     with folder_alone():
@@ -57,7 +56,7 @@ def run(
 
 
 def answered(
-    team: Team, program: reviewer.ReviewerProgram = PROGRAM, **more: Any
+    team: Team, program: folder.IsolatedProgram = PROGRAM, **more: Any
 ) -> pythia.PostedAssessment:
     """One review, and what came of it."""
     found = run(team, program, **more)
@@ -66,9 +65,9 @@ def answered(
     return found.answer
 
 
-def shell(line: str, **more: Any) -> reviewer.ReviewerProgram:
+def shell(line: str, **more: Any) -> folder.IsolatedProgram:
     """A program that runs a line of shell."""
-    return reviewer.ReviewerProgram(command=("sh", "-c", line), **more)
+    return folder.IsolatedProgram(command=("sh", "-c", line), **more)
 
 
 def bodies(team: Team, kind: str) -> list[dict[str, Any]]:
@@ -451,7 +450,7 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
             patch.setattr(jobs, "run", killed)
             with pytest.raises(InterruptedError):
                 run(team, program)
-        order = reviewer.reviewer_order(team, PROGRAM, "ann")
+        order = pythia.order_reviewer(team, PROGRAM, "ann")
         again = replace(order, place=order.place._replace(level=level), prompt="Review this.\n")
         stand = asyncio.run(review(team, point, checkpoint_snapshot(team, point), again))
         assert stand.answer is None  # the prompt said of no range
@@ -579,7 +578,7 @@ def test_what_does_not_hold_is_not_recorded() -> None:
 
 def test_a_namespace_that_is_required_and_cannot_be_had_is_refused() -> None:
     with reviewed_team() as (_, team):
-        program = reviewer.ReviewerProgram(command=PROGRAM.command, require_namespace=True)
+        program = folder.IsolatedProgram(command=PROGRAM.command, require_namespace=True)
         size = team.store.head().size
         with pytest.raises(RefusedError, match="no-such-bwrap is not installed"):
             run(team, program)
@@ -609,7 +608,7 @@ def test_no_path_into_the_team_is_handed_to_her(
         monkeypatch.chdir(project)
         size = team.store.head().size
         with pytest.raises(error, match=problem):
-            run(team, reviewer.ReviewerProgram(command=command, shows=shows))
+            run(team, folder.IsolatedProgram(command=command, shows=shows))
         assert team.store.head().size == size
 
 
@@ -625,7 +624,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             (("cat",), (str(tmp_path / "tool"),)),
         ):
             with pytest.raises(RefusedError, match="a place of what a team says"):
-                run(team, reviewer.ReviewerProgram(command=command, shows=shows))
+                run(team, folder.IsolatedProgram(command=command, shows=shows))
         for lent, problem in (
             (project / ".nbs/chat/live.chat", "may not see"),
             (tmp_path / "tool/data/talk.chat", "a place of what a team says"),
@@ -633,7 +632,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             profile = tmp_path / "agent.toml"
             profile.write_text(f'argv = ["cat"]\n[isolated]\nconfig = "HERS"\nlends = ["{lent}"]\n')
             with pytest.raises(RefusedError, match=problem):
-                run(team, reviewer.ReviewerProgram(profile=str(profile)))
+                run(team, folder.IsolatedProgram(profile=str(profile)))
         assert team.store.head().size == size
 
 
@@ -643,7 +642,7 @@ def test_the_files_of_her_command_line_are_delivered_to_her_and_judged(tmp_path:
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {EXAMPLE}\n")
     script.chmod(0o755)
     with reviewed_team() as (_, team):
-        answered(team, reviewer.ReviewerProgram(command=(str(script), str(notes))))
+        answered(team, folder.IsolatedProgram(command=(str(script), str(notes))))
         given = [body for body in bodies(team, "delivered") if body["channel"] == "file"]
         texts = [team.source.content(body["content"]) for body in given]
         assert texts == [script.read_bytes(), notes.read_bytes()]
@@ -659,7 +658,7 @@ def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_i
 ) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("x " * (LIMIT // 2) + "yes")
-    program = reviewer.ReviewerProgram(command=(*SCRIPTED, str(notes)))
+    program = folder.IsolatedProgram(command=(*SCRIPTED, str(notes)))
     with reviewed_team() as (_, team):
         monkeypatch.setattr("tripod.agents.isolation.open", refusing, raising=False)
         with pytest.raises(RefusedError, match="so it must be readable"):
@@ -680,7 +679,7 @@ def refusing(*_: object, **__: object) -> None:
 
 def test_a_program_and_a_profile_are_one_too_many() -> None:
     with reviewed_team() as (_, team):
-        program = reviewer.ReviewerProgram(command=("cat",), profile="pythia")
+        program = folder.IsolatedProgram(command=("cat",), profile="pythia")
         with pytest.raises(BadArgumentError, match="given twice"):
             run(team, program)
 
@@ -703,8 +702,8 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
     )
     with reviewed_team() as (project, team):
         name = event_of(team)
-        monkeypatch.setenv(reviewer.PROFILE, str(profile))
-        answered(team, reviewer.ReviewerProgram())
+        monkeypatch.setenv(pythia.PROFILE, str(profile))
+        answered(team, folder.IsolatedProgram())
         check_once(team, name)
         (kept,) = bodies(team, "evidence.kept")
         assert team.source.content(kept["content"]) == b"{}\n"
@@ -719,7 +718,7 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
 def test_a_link_in_place_of_transcripts_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/key").write_text("sesame")
-    folder = ReviewerFolder(str(tmp_path / "base/one"))
+    folder = RunFolder(str(tmp_path / "base/one"))
     (tmp_path / "base").mkdir(mode=0o700)
     folder.make(config=True, lends=())
     own = tmp_path / "base/one/home/config"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from git_repo import Git
 
+from tripod.agents import folder as agent_folder
 from tripod.agents.isolation import refuse_to_show
 from tripod.errors import RefusedError
 from tripod.ledger.locator import database_of
-from tripod.pythia import reviewer
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.isolation.breach import shows_reading_of_chat
@@ -20,7 +20,7 @@ def test_the_common_directory_is_hidden_wherever_it_is(tmp_path: Path) -> None:
     git("init", "--quiet", "--separate-git-dir", str(tmp_path / "elsewhere.git"))
     root = adoption.init(str(git.root), project="shop").root
     with Team(root) as team:
-        secret, _ = reviewer._secret(team)
+        secret, _ = agent_folder._secret(team)
     assert {str(tmp_path / "elsewhere.git"), str(Path(database_of(root)).parent)} <= set(secret)
     assert len(set(secret)) == len(secret)
     with pytest.raises(RefusedError):

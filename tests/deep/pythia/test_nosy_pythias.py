@@ -11,19 +11,19 @@ import pytest
 from reviewed import folder_alone
 from story import folder
 
+from tripod.agents.folder import IsolatedProgram
 from tripod.demo import demo as review
 from tripod.demo import reviewer as nosy
 from tripod.demo.demo import SAID, DemoReview, ask, begin_demo_review, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.pythia import review as pythia_run
-from tripod.pythia import reviewer
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
 REVIEWER = data_file("pythia.py")
-RUN = reviewer.ReviewerProgram
+RUN = IsolatedProgram
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_chat_file_as_argument_is_refused(due: tuple[str, str]) -> None:
         Team(f"{project}/.nbs") as team,
         pytest.raises(RefusedError, match="lies in what the program may not see"),
     ):
-        reviewer.reviewer_order(team, program, "alex")
+        pythia_run.order_reviewer(team, program, "alex")
 
 
 @pytest.mark.parametrize("way", nosy.WAYS)

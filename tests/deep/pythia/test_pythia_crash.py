@@ -11,8 +11,8 @@ from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
+from tripod.agents.folder import IsolatedProgram
 from tripod.pythia import review as pythia
-from tripod.pythia import reviewer
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[2]
@@ -23,7 +23,8 @@ import asyncio, sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, behind, die, die_at
 from types import SimpleNamespace
-from tripod.pythia import review, reviewer
+from tripod.agents.folder import IsolatedProgram
+from tripod.pythia import review
 from tripod.agents import isolation, jobs, spool
 from tripod.team.files import Files
 from tripod.team.team import Team
@@ -72,7 +73,7 @@ elif step == "before the failure":
 elif step == "behind the failure":
     review._give_up = behind(review._give_up)
 
-program = reviewer.ReviewerProgram(command=sys.argv[6:])
+program = IsolatedProgram(command=sys.argv[6:])
 with Team(root) as team:
     team.refresh()
     asyncio.run(review.run(team, program, 2**50, manual=manual))
@@ -126,7 +127,7 @@ def again(
 ) -> None:
     """The same command once more."""
     monkeypatch.setattr("tempfile.tempdir", str(project))
-    program = reviewer.ReviewerProgram(command=command)
+    program = IsolatedProgram(command=command)
     with folder_alone(), Team(str(project / ".nbs")) as team:
         team.refresh()
         asyncio.run(pythia.run(team, program, NOW, manual=manual))

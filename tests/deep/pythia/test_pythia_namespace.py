@@ -30,10 +30,10 @@ from reviewed import (
 from team_files import outcome
 
 from tripod.agents import wrapper
+from tripod.agents.folder import IsolatedProgram
 from tripod.agents.isolation import isolate, resolve_isolated
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.pythia import review as pythia_run
-from tripod.pythia import reviewer
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -146,7 +146,7 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
             *tops,
         )
         done = asyncio.run(
-            pythia_run.run(team, reviewer.ReviewerProgram(command=words, network=network), NOW)
+            pythia_run.run(team, IsolatedProgram(command=words, network=network), NOW)
         )
     assert done is not None
     assert done.answer is not None, done
@@ -368,7 +368,7 @@ def reviewed_by(
     argv = json.dumps([sys.executable, str(script), line, str(EXAMPLE)])
     path = folder / "agent.toml"
     path.write_text(f"argv = {argv}\n{profile}\n[isolated]\n{isolated}\n")
-    asked = reviewer.ReviewerProgram(profile=str(path), shows=shows, require_namespace=True)
+    asked = IsolatedProgram(profile=str(path), shows=shows, require_namespace=True)
     done = asyncio.run(pythia_run.run(team, asked, NOW))
     assert done is not None
     assert done.answer is not None, done
@@ -467,7 +467,7 @@ def test_nobody_answers_in_its_place() -> None:
         return look
 
     with reviewed_team() as (_, team), mock.patch.object(Spool, "look", replaced):
-        done = asyncio.run(pythia_run.run(team, reviewer.ReviewerProgram(command=SCRIPTED), NOW))
+        done = asyncio.run(pythia_run.run(team, IsolatedProgram(command=SCRIPTED), NOW))
         assert done is not None
         assert done.answer is None
         assert done.problems == ["another program changed what it printed (stdout)"]
@@ -483,7 +483,7 @@ def test_when_her_time_is_over_nothing_of_her_runs_on() -> None:
         own.touch()
         # Whatever she leaves behind holds this lock.
         line = f"exec 9<{own}; flock 9; sleep 600 & trap '' TERM; sleep 600; sleep 600"
-        program = reviewer.ReviewerProgram(
+        program = IsolatedProgram(
             command=("sh", "-c", line), shows=[str(own)], timeout_s=1, require_namespace=True
         )
         found = asyncio.run(pythia_run.run(team, program, NOW))

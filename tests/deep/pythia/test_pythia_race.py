@@ -22,8 +22,8 @@ CHILD = """
 import asyncio, os, signal, sys
 sys.path[:0] = sys.argv[2:4]
 from tripod.pythia import review as pythia
-from tripod.pythia import reviewer
 from tripod.agents import isolation, spool
+from tripod.agents.folder import IsolatedProgram
 from tripod.team.team import Team
 
 root, who = sys.argv[1], sys.argv[4]
@@ -35,7 +35,7 @@ if who == "dies when she is at work":
         os.kill(os.getpid(), signal.SIGKILL)
     spool.Spool.launch = patched
 
-program = reviewer.ReviewerProgram(command=sys.argv[5:])
+program = IsolatedProgram(command=sys.argv[5:])
 print("ready", flush=True)
 sys.stdin.readline()
 with Team(root) as team:

@@ -1,4 +1,4 @@
-"""The program that is run as Pythia: its order, its isolation, and the private folder of a run.
+"""The order of an isolated run, whatever its role, and the private folder that it has.
 
 Each attempt has one folder in the system's temporary folder, outside the project and private to the
 user: an empty folder to work in, and a home. What the program leaves in its home (transcripts)
@@ -15,9 +15,9 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tripod.agents import profiles
 from tripod.agents.isolation import (
@@ -28,9 +28,12 @@ from tripod.agents.isolation import (
     refuse_to_show,
     resolve_isolated,
 )
-from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
+from tripod.agents.jobs import Attempt, Job, JobHooks
+from tripod.agents.spec import BASIC_ENV, Parameters, SpawnResult, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain_file, read_plain_file
+from tripod.ledger.kinds.agents import DELIVERED
+from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.team import team_evidence_kept
 from tripod.ledger.locator import database_of, work_tree_around
 from tripod.projections import BUS, CHAT, LOG, File, layout
@@ -38,16 +41,15 @@ from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.verify.isolation.runs import LIMIT
 
-PROFILE = "TRIPOD_PYTHIA_PROFILE"  # the variable that names the default profile; else `pythia`
-TIMEOUT = 1800  # seconds that the reviewer's program may take by default
+TIMEOUT = 1800  # seconds that the program may take by default
 CONFIG = "config"  # the folder, within the private home, with the program's own files
 MAX_TRANSCRIPT = 16 * 1024 * 1024  # bytes; of a longer one the end is left out
 MAX_TRANSCRIPTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewerProgram:
-    """The reviewer's program: a command line, or else a profile; see ``tripod pythia run``."""
+class IsolatedProgram:
+    """A program to run: a command line, or else a profile; see ``tripod pythia run``."""
 
     command: Sequence[str] = ()
     profile: str | None = None
@@ -61,7 +63,7 @@ class ReviewerProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """How the reviewer's program is run. ``spec`` has all but the prompt; ``place`` the isolation.
+    """How an isolated program is run. ``spec`` has all but the prompt; ``place`` the isolation.
 
     ``hidden`` are names of what does not exist for the program, ``texts`` the files that its
     command line names, ``transcripts`` the folder of its transcripts within its home ('' for none),
@@ -80,14 +82,18 @@ class Order:
     lent: tuple[tuple[str, str], ...]
 
 
-def reviewer_order(team: Team, program: ReviewerProgram, actor: str) -> Order:
-    """How the reviewer's program is run here, isolated as far as this system can.
+def order_isolated(
+    team: Team, program: IsolatedProgram, actor: str, variable: str, default: str
+) -> Order:
+    """How a program is run here, isolated as far as this system can.
+
+    Without a command or a profile the variable ``variable`` names the profile, else ``default``.
 
     Raises:
         BadArgumentError, NotFoundError: there is no such profile or program.
         RefusedError: the namespace that is required cannot be had.
     """
-    known = profiles.chosen_profile(program.command, program.profile, PROFILE, "pythia")
+    known = profiles.chosen_profile(program.command, program.profile, variable, default)
     needs = known.isolated
     secret, project = _secret(team)
     shown = [path for path in needs.shows if os.path.exists(os.path.expanduser(path))]
@@ -97,9 +103,7 @@ def reviewer_order(team: Team, program: ReviewerProgram, actor: str) -> Order:
         refuse_to_show(path, secret)
     given = files_for_isolated(own, LIMIT)
     network, home = program.network or needs.network, _home(needs, lends)
-    place = isolate(
-        own, ReviewerFolder.ANY, secret, project, network=network, given=given, home=home
-    )
+    place = isolate(own, RunFolder.ANY, secret, project, network=network, given=given, home=home)
     if program.require_namespace and place.level != "namespace":
         raise RefusedError(
             f"no mount namespace can be had here: {place.problem}. Nothing was run; install "
@@ -134,11 +138,11 @@ def reviewer_order(team: Team, program: ReviewerProgram, actor: str) -> Order:
 
 
 def _secret(team: Team) -> tuple[list[str], str]:
-    """Folders that the reviewer must not see, and the project around them."""
+    """Folders that no isolated program may see, and the project around them."""
     root = os.path.realpath(team.root)
     project = os.path.dirname(root)
     added = (one for one in team.disk.places.added if not one.startswith(f"{LOG.folder}/"))
-    kept = (BUS.folder, CHAT.folder, *added)  # the reviewer gets the logs
+    kept = (BUS.folder, CHAT.folder, *added)  # the logs may be given to it
     # The ledger lies in the repository's common directory, and the objects of its refs, the records
     # of all replicas, hold the chat as well. That directory may be elsewhere.
     tree = work_tree_around(project)
@@ -173,7 +177,7 @@ def _front(team: Team) -> str:
     return f"{sha256(os.path.realpath(team.root).encode()).hexdigest()[:16]}-"
 
 
-class ReviewerFolder:
+class RunFolder:
     """The folder at the path ``at``; ``work`` and ``home`` are in it."""
 
     ANY: ClassVar[str] = "/\0any\0"
@@ -183,9 +187,10 @@ class ReviewerFolder:
         self.at = path
 
     @classmethod
-    def of(cls, team: Team, event: int, attempt: int) -> ReviewerFolder:
+    def of(cls, team: Team, role: str, subject: str, attempt: int) -> RunFolder:
         """The folder of an attempt, also for a command that continues it."""
-        return cls(f"{_base()}/{_front(team)}{event}-{attempt}")
+        name = f"{role}-{subject}".replace("/", "+")
+        return cls(f"{_base()}/{_front(team)}{name}-{attempt}")
 
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
         """Make it, with lent files alone (RefusedError: its place is another's, or public)."""
@@ -221,7 +226,7 @@ class ReviewerFolder:
                         yield path, file.read(MAX_TRANSCRIPT), bool(file.read(1))
 
 
-def sweep_reviewer_folders(team: Team) -> None:
+def sweep_run_folders(team: Team) -> None:
     """Remove the folders of attempts that are over."""
     base, front = _base(), _front(team)
     try:
@@ -229,18 +234,20 @@ def sweep_reviewer_folders(team: Team) -> None:
     except FileNotFoundError:
         return
     for name in names:
-        event, _, attempt = name.removeprefix(front).partition("-")
+        job, _, attempt = name.removeprefix(front).rpartition("-")
+        role, _, subject = job.partition("-")
         if not name.startswith(front) or not attempt.isdecimal():
             continue
-        sql = "SELECT state FROM agents WHERE role = 'pythia' AND subject = ? AND attempt = ?"
-        row = team.store.db.execute(sql, (event, int(attempt))).fetchone()
+        sql = "SELECT state FROM agents WHERE role = ? AND subject = ? AND attempt = ?"
+        of = (role, subject.replace("+", "/"), int(attempt))
+        row = team.store.db.execute(sql, of).fetchone()
         if row is not None and row[0] in ("ended", "abandoned"):
             shutil.rmtree(f"{base}/{name}", ignore_errors=True)
 
 
-def reviewer_transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
+def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
     """Files of a transcript archive (tar) from the namespace; a truncated one ends early."""
-    import io  # other commands of Pythia's read no archive
+    import io  # most commands read no archive
     import tarfile
 
     with (
@@ -254,18 +261,87 @@ def reviewer_transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]
                 yield one.name, file.read(MAX_TRANSCRIPT), one.size > MAX_TRANSCRIPT
 
 
-def keep_reviewer_transcripts(
-    act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: str
-) -> None:
+def _keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], run: Attempt) -> None:
     """Store the transcripts that the program wrote, beside the logs of workers."""
     for number, (path, data, is_longer) in enumerate(files, 1):
         if number > MAX_TRANSCRIPTS:
-            act.warn(f"of the reviewer's transcripts only the first {MAX_TRANSCRIPTS} are stored")
+            act.warn(f"of {run.role}'s transcripts only the first {MAX_TRANSCRIPTS} are stored")
             return
         if is_longer:
             act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")
-        kept = f"{layout.WORKER_LOG.folder}/pythia-{spawn[:12]}-{number}.log"
+        kept = f"{layout.WORKER_LOG.folder}/{run.role}-{run.spawn[:12]}-{number}.log"
         written = act.disk.write(kept, File(data, layout.WORKER_LOG.mode))
         assert written is not None
         act.append([team_evidence_kept(kept, data, written.mtime_us, None)])
         act.writer.account(kept, sha256(data).hexdigest())
+
+
+# Jobs ------------------------------------------------------------------------------------------
+
+
+def isolated_job(
+    team: Team, role: str, subject: str, order: Order, *, prompt: bytes, sources: tuple[int, ...]
+) -> Job:
+    """A job that runs as ordered, each attempt in a folder of its own.
+
+    ``sources`` are the entries whose text stands in the prompt.
+    """
+
+    def spec(number: int) -> SpawnSpec:
+        at = RunFolder.of(team, role, subject, number).at
+        # The order was made for a folder without a number: each attempt has one of its own.
+        argv = tuple(word.replace(RunFolder.ANY, at) for word in order.spec.argv)
+        env = {name: text.replace(RunFolder.ANY, at) for name, text in order.spec.set_env.items()}
+        cwd = order.place.cwd.replace(RunFolder.ANY, at)
+        return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=prompt)
+
+    return Job(role, subject, spec, sources, order.actor)
+
+
+class IsolatedHooks(JobHooks):
+    """Records how far a run is isolated and what files it is given, and keeps its transcripts.
+
+    ``kind`` is the kind of the entry that says how far.
+    """
+
+    def __init__(self, team: Team, order: Order, kind: Kind[Any]) -> None:
+        self.team = team
+        self.order = order
+        self.kind = kind
+
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
+        """Record the isolation and the files that the program gets, and make its folder."""
+        order, place = self.order, self.order.place
+        isolated = self.kind.draft(
+            {
+                "spawn": run.spawn,
+                "level": place.level,
+                "hidden": list(order.hidden),
+                "problem": place.problem,
+                "bwrap": place.bwrap and {"path": place.bwrap[0], "sha256": place.bwrap[1]},
+            }
+        )
+        texts = [
+            DELIVERED.draft(
+                {
+                    "spawn": run.spawn,
+                    "channel": "file",
+                    "content": data,
+                    "sha256": sha256(data).hexdigest(),
+                    "sources": [],
+                }
+            )
+            for data in order.texts
+        ]
+        act.append([isolated, *texts])
+        folder = RunFolder.of(self.team, run.role, run.subject, run.attempt)
+        folder.make(config=order.config is not None, lends=order.lends)
+        return ()
+
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
+        """Store what the program left in its own folder."""
+        if result.left:
+            _keep_transcripts(act, transcripts_in(result.left), run)
+        elif self.order.transcripts:
+            folder = RunFolder.of(self.team, run.role, run.subject, run.attempt)
+            _keep_transcripts(act, folder.transcripts(self.order.transcripts), run)
