@@ -41,6 +41,7 @@ from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry, NotedFiles
+from tripod.projections.nova.tables import NOVA
 from tripod.projections.peers.tables import PEERS
 from tripod.projections.projection import TOGETHER, File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 # there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
-    PYTHIA, PEERS, SESSIONS,
+    PYTHIA, PEERS, SESSIONS, NOVA,
 )  # fmt: skip
 
 _SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)

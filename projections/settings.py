@@ -224,7 +224,17 @@ def read_setting_entries(data: bytes) -> list[tuple[str, int, Any]]:
 
 def _compose(data: bytes) -> list[tuple[Node, Node]]:
     """Read YAML into nodes, which know their lines: the keys of the file and their values."""
-    import yaml
+    from yaml import (
+        CollectionEndEvent,
+        CollectionStartEvent,
+        MappingNode,
+        MarkedYAMLError,
+        NodeEvent,
+        SafeLoader,
+        compose,
+        parse,
+    )
+    from yaml.reader import ReaderError
 
     if len(data) > MAX_SIZE:
         raise MalformedError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
@@ -232,10 +242,10 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
     problem, line = "", 0
     try:
         depth = values = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            values += isinstance(event, yaml.NodeEvent)
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
+        for event in parse(text, Loader=SafeLoader):
+            values += isinstance(event, NodeEvent)
+            depth += isinstance(event, CollectionStartEvent)
+            depth -= isinstance(event, CollectionEndEvent)
             line = event.start_mark.line if event.start_mark else 0
             if getattr(event, "anchor", None) is not None:
                 problem = (
@@ -250,14 +260,14 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
             if problem:
                 break
         else:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-            if node is None or isinstance(node, yaml.MappingNode):
+            node = compose(text, Loader=SafeLoader)
+            if node is None or isinstance(node, MappingNode):
                 return [] if node is None else node.value
             line = node.start_mark.line
-    except yaml.reader.ReaderError as error:
+    except ReaderError as error:
         line = text.count("\n", 0, error.position)
         problem = f": the character U+{error.character:04X} is not allowed"
-    except yaml.MarkedYAMLError as error:
+    except MarkedYAMLError as error:
         # PyYAML notices an open quotation or bracket at the end of the file, and the author has to
         # mend it where it begins.
         begins = error.context and ("scanning" in error.context or "flow" in error.context)

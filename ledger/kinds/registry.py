@@ -13,6 +13,7 @@ from tripod.ledger.kinds import (
     bus,
     chat,
     decisions,
+    nova,
     peers,
     pythia,
     redaction,
@@ -35,6 +36,7 @@ KINDS: tuple[Kind[Any], ...] = (
     *peers.KINDS,
     *agents.KINDS,
     *sessions.KINDS,
+    *nova.KINDS,
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -122,13 +122,27 @@ _IMPURE_MODULES = frozenset(
         "threading",
         "time",
         "uuid",
-        "yaml",
         "zoneinfo",
     }
 )
 _PURE_NAMES = {
     "io": frozenset({"BytesIO", "StringIO"}),  # in memory alone
     "urllib": frozenset({"unquote"}),
+    # What reads YAML into events and nodes. Loaders that make values may call what a file names.
+    "yaml": frozenset(
+        {
+            "CollectionEndEvent",
+            "CollectionStartEvent",
+            "MappingNode",
+            "MarkedYAMLError",
+            "Node",
+            "NodeEvent",
+            "ReaderError",
+            "SafeLoader",
+            "compose",
+            "parse",
+        }
+    ),
     "pathlib": frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"}),
 }
 _CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})

@@ -23,6 +23,8 @@ def test_the_rule_has_something_to_hold_for(pattern: str) -> None:
         "def f():\n    import time",
         "from random import choice",
         "import urllib.request",
+        "import yaml",
+        "from yaml import load",
         "from pathlib import Path",
         "import pathlib",
         "import io",

@@ -581,6 +581,7 @@ work scribe scribe Log decisions, count and find them.
 work decisions decisions Write decisions where reviewers read them: as files, as a summary.
 work worker worker Spawn workers, see what became of them, read what they found.
 work pythia pythia See which reviews are due, have Pythia give them, show what it found.
+work nova nova Have a panel of personas decide a question, step by step.
 work push remote Give this replica's record to a remote, and those of peers that were merged.
 work pull remote Fetch the records of other replicas from a remote, and merge what is new.
 work peer peers List the other replicas of the team; accept and close them.

@@ -21,6 +21,7 @@ from tripod.ledger.kinds import (
     bus,
     chat,
     decisions,
+    nova,
     peers,
     pythia,
     redaction,
@@ -374,6 +375,9 @@ LITERALLY: list[tuple[Kind[Any], str, str, str | None, dict[str, Any]]] = [
     (agents.ABANDONED, "agents/s", "tripod", None, {"spawn": "s", "reason": "why"}),
     (agents.DELIVERED, "agents/s", "tripod", None,
      {"spawn": "s", "channel": "file", "content": TEXT, "sha256": HASH, "sources": [3]}),
+    (agents.ISOLATED, "agents/s", "tripod", None,
+     {"spawn": "s", "level": "namespace", "hidden": ["chat"],
+      "bwrap": {"path": "b", "sha256": HASH}}),
     (sessions.IMPORTED, "sessions/s", "tripod", None, {
         "session": "s", "agent": "a", "program": "codex", "file": "/w/s.jsonl", "form": "lines",
         "sha256": HASH, "bytes": 3, "lines": 1, "custody": "disk", "coverage": {"calls": 1},
@@ -381,6 +385,41 @@ LITERALLY: list[tuple[Kind[Any], str, str, str | None, dict[str, Any]]] = [
     }),
     (sessions.READ, "sessions/s", "tripod", None,
      {"session": "s", "sha256": HASH, "exposures": TEXT}),
+    (nova.OPENED, "nova/r", "tripod", None, {
+        "run": "r", "question": TEXT, "sha256": HASH,
+        "config": {"threshold": "0.35", "epsilon": "0.05", "window": 2, "rounds": 5,
+                   "concurrency": 4, "cost": "1.0000"},
+        "personas": [{"short_name": "dce", "role": "DCE", "path": "core/DCE.md",
+                      "content": TEXT, "sha256": HASH}],
+    }),
+    (nova.TURN, "nova/r", "tripod", None, {
+        "run": "r", "turn": 1, "cycle": 0, "role": "unpack", "persona": "dce", "spawn": "s",
+        "content": TEXT, "parsed": TEXT, "parsed_by": "json",
+        "epistemic": {"know": "0.4", "uncertainty": "0.7", "source": "stated"},
+    }),
+    (nova.MISSED, "nova/r", "tripod", None, {
+        "run": "r", "cycle": 1, "role": "expert", "persona": "a", "spawns": ["s"], "problem": "p",
+    }),
+    (nova.CONVERGED, "nova/r", "tripod", None,
+     {"run": "r", "cycle": 3, "syntheses": [3, 5, 7], "epsilon": "0.05"}),
+    (nova.GATE, "nova/r", "tripod", None, {
+        "run": "r", "cycle": 1, "synthesis": 5, "uncertainty": "0.35", "threshold": "0.35",
+        "decision": "proceed",
+    }),
+    (nova.CRITIQUE, "nova/r", "tripod", None,
+     {"run": "r", "cycle": 1, "critique": 6, "decision": "minor"}),
+    (nova.ESCALATED, "nova/r", "tripod", None, {
+        "run": "r", "cycle": 5, "reason": "max_rounds", "synthesis": 5, "dissenters": 0,
+        "critique": 6, "critical": 1, "turns": 9, "cost": "0.0000",
+    }),
+    (nova.HUMAN, "nova/r", "tripod", None,
+     {"run": "r", "escalated": 9, "choice": "accept", "note": TEXT}),
+    (nova.FINALIZED, "nova/r", "tripod", None, {
+        "run": "r", "outcome": "decided", "final": 9, "decision": TEXT, "confidence": "0.9",
+        "cycles": 1, "turns": 8, "cost": "0.0000",
+    }),
+    (nova.CHECKPOINT, "nova/r", "tripod", None,
+     {"name": "CKPT-261128-0930", "position": 9, "run": "r"}),
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ ERASABLE = {
     "evidence.kept", "file.seen", "file.displaced", "agent.requested", "agent.ended", "delivered",
     "pythia.assessed", "pythia.failed", "worker.spawned", "worker.continued", "worker.escalated",
     "worker.ended", "peer.entry", "session.imported", "session.read",
+    "nova.opened", "nova.turn.recorded", "nova.turn.missed", "human.decided", "nova.finalized",
 }  # fmt: skip
 
 

@@ -1,0 +1,93 @@
+"""A scripted Nova panel: reads what a persona is given, and answers in its place.
+
+    tripod nova process "OAuth2 or custom JWT?" -- python3 examples/nova_panel.py
+
+It stands for a model where none is to be had: in the demo, in tests, and for whoever wants to see
+what a persona is given and what it must answer. It finds in the prompt which persona it is and what
+is wanted of it, and answers as SCRIPT says; ``--script FILE`` gives another script as JSON, whose
+keys are ``role`` or ``persona``, or ``cycle-role-persona``. It reads standard input and nothing
+else; of the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+CYCLE = re.compile(r"^This is cycle ([0-9]+), role ([a-z]+)\.$", re.MULTILINE)
+LABELS = re.compile(r"^persona: (\S+)\nturn: ([0-9]+)$", re.MULTILINE)
+
+SCRIPT: dict[str, dict[str, Any]] = {
+    "unpack": {
+        "requirements": ["third-party login", "mobile clients"],
+        "considerations": ["breach cost", "latency", "time to integrate"],
+        "experts": ["security", "performance", "integration"],
+        "epistemic": {"know": 0.40, "uncertainty": 0.70},
+    },
+    "security": {
+        "analysis": "OAuth2 is more secure: tokens are short-lived and can be revoked.",
+        "findings": ["a home-made JWT has no revocation"],
+        "risk_level": "MEDIUM",
+    },
+    "performance": {
+        "analysis": "Custom JWT is faster by one lookup a request, which nobody will notice.",
+        "findings": ["the lookup can be cached"],
+    },
+    "integration": {
+        "analysis": "OAuth2 is easier to integrate: each provider that we need speaks it.",
+        "findings": ["three providers publish libraries"],
+    },
+    "synthesis": {
+        "proposal": "OAuth2 with PKCE",
+        "consensus": ["OAuth2 fits what is needed"],
+        "trade_offs": ["one lookup a request for revocable tokens"],
+        "dissenters": [],
+        "open_questions": ["which provider first?"],
+        "epistemic": {"know": 0.75, "uncertainty": 0.35},
+    },
+    "critique": {
+        "issues": [{"severity": "minor", "text": "What about mobile apps?"}],
+        "edge_cases": ["an app that is offline for a week"],
+    },
+    "revision": {
+        "proposal": "OAuth2 with PKCE, for mobile apps as well: they hold no secret of ours.",
+        "trade_offs": ["one lookup a request for revocable tokens"],
+    },
+    "final": {
+        "decision": "OAuth2 with PKCE + mobile PKCE",
+        "confidence": 0.92,
+        "epistemic": {"know": 0.90, "uncertainty": 0.15},
+    },
+}
+
+
+def asked(prompt: str) -> tuple[str, str, str, int]:
+    """The cycle, the role, the persona and the turn that a prompt asks for."""
+    cycle, labels = list(CYCLE.finditer(prompt)), list(LABELS.finditer(prompt))
+    if not cycle or not labels:
+        raise ValueError("nothing on standard input asks for a turn")
+    return cycle[-1][1], cycle[-1][2], labels[-1][1], int(labels[-1][2])
+
+
+def main(argv: list[str]) -> int:
+    """Answer the turn that standard input asks for."""
+    script = SCRIPT
+    if argv[:1] == ["--script"]:
+        with open(argv[1], encoding="utf-8") as file:
+            script = json.load(file)
+    try:
+        cycle, role, persona, turn = asked(sys.stdin.read())
+        keys = (f"{cycle}-{role}-{persona}", persona, role)
+        said = next(script[key] for key in keys if key in script)
+    except (ValueError, StopIteration) as error:
+        why = error if str(error) else "the script has no answer for this turn"
+        sys.stderr.write(f"nova_panel: {why}\n")
+        return 1
+    sys.stdout.write(json.dumps({"persona": persona, "turn": turn, **said}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

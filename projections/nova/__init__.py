@@ -1,0 +1,1 @@
+"""Nova runs: the rules of a run, its entries folded, and the files that show it."""

@@ -1,0 +1,309 @@
+"""What people and programs write for a Nova run: personas, and the answers of agents.
+
+A persona is a Markdown file with YAML front matter; its body is the prompt. An answer is accepted
+in three forms, the first that fits: one JSON object (a program's structured output is one as well);
+Markdown with front matter; text with a line ``Epistemic: know=0.4, uncertainty=0.7``. Fields of a
+role are read strictly, unknown ones are passed over. Where front matter leaves the main field out,
+the text behind it is that field.
+
+Numbers keep four decimals, and are rounded to the unsafe side: an uncertainty up, so that 0.35001
+passes no gate of 0.35, and what one knows down.
+
+Source: spec nova N1, N2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from tripod.ledger.errors import MalformedError
+from tripod.projections.nova.rules import Epistemic
+from tripod.projections.settings import (
+    Rule,
+    Settings,
+    judge,
+    read_setting_entries,
+    read_settings,
+    setting_of,
+    spelled_setting,
+)
+
+MAX_PERSONA = 64 * 1024
+MAX_ANSWER = 1024 * 1024
+"""Bytes."""
+
+_FENCE = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_SHORT_NAME = "[a-z][a-z0-9_-]{0,31}"
+_EPISTEMIC = re.compile(
+    r"^[ \t]*Epistemic:[ \t]*know[ \t]*=[ \t]*(\S{1,40}?)[ \t]*,[ \t]*"
+    r"uncertainty[ \t]*=[ \t]*(\S{1,40}?)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?")
+_PLACES = Decimal("0.0001")
+_MOST = 200  # values of one list
+_LONG = 8_000  # characters of one of them
+
+
+class _Open(Settings):
+    """Settings of which unknown keys are passed over."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore"}
+
+
+def _text(value: object) -> object:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("the value is not text")
+    if len(value) > MAX_ANSWER or re.search("[\ud800-\udfff]", value):
+        raise ValueError("the value is too long, or no valid text")
+    return value.strip()
+
+
+def _texts(value: object) -> object:
+    found = [value] if isinstance(value, str) and value.strip() else value
+    if not isinstance(found, list) or len(found) > _MOST:
+        raise ValueError(f"the value is not a list of at most {_MOST} texts")
+    for one in found:
+        if len(str(_text(one))) > _LONG:
+            raise ValueError(f"a text of more than {_LONG} characters")
+    return tuple(one.strip() for one in found)
+
+
+Text = Annotated[str | None, Rule(_text)]
+Texts = Annotated[tuple[str, ...], Rule(_texts)]
+
+
+# Personas --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Head(_Open):
+    """The front matter of a persona's file."""
+
+    role: Annotated[str, Rule(_text)]
+    short_name: Annotated[
+        str, spelled_setting(_SHORT_NAME, "a name of small letters, digits, - and _")
+    ]
+    responsibility: Annotated[str, Rule(_text)]
+    pattern: Annotated[str, setting_of(("coordinator", "critic", "domain_expert"))]
+    expertise: Texts = ()
+    tools: Texts = ()
+
+
+class Persona(NamedTuple):
+    """A persona: what its file says, and the file's place and bytes.
+
+    ``tools`` describe it; nothing is granted by them.
+    """
+
+    short_name: str
+    role: str
+    responsibility: str
+    pattern: str
+    expertise: tuple[str, ...]
+    tools: tuple[str, ...]
+    prompt: str
+    path: str
+    data: bytes
+
+
+def read_persona(data: bytes, path: str) -> Persona:
+    """Read the file of a persona; ``path`` is its place in their folder (MalformedError)."""
+    if len(data) > MAX_PERSONA:
+        raise MalformedError(f"{path}: it has {len(data)} bytes, more than {MAX_PERSONA}")
+    try:
+        text = data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise MalformedError(f"{path}: it is not UTF-8 text") from error
+    found = _FENCE.match(text)
+    if found is None:
+        raise MalformedError(
+            f"{path}: it has no front matter: its first line is ---, then keys, then a line ---"
+        )
+    try:
+        head = read_settings(_Head, found[1].encode())
+    except MalformedError as error:
+        raise MalformedError(f"{path}: front matter: {error}") from error
+    if not text[found.end() :].strip():
+        raise MalformedError(f"{path}: nothing follows the front matter: the prompt stands there")
+    return Persona(
+        head.short_name, head.role, head.responsibility, head.pattern, head.expertise, head.tools,
+        text[found.end() :].strip(), path, data,
+    )  # fmt: skip
+
+
+# Answers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw(_Open):
+    """An issue that a critic found."""
+
+    severity: Annotated[Literal["critical", "minor"], setting_of(("critical", "minor"))]
+    text: Annotated[str, Rule(_text)]
+
+
+def _flaws(value: object) -> object:
+    if not isinstance(value, list) or len(value) > _MOST:
+        raise ValueError(f"the value is not a list of at most {_MOST} issues (severity, text)")
+    return tuple(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpack(_Open):
+    requirements: Texts = ()
+    considerations: Texts = ()
+    experts: Texts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Expert(_Open):
+    analysis: Text = None
+    findings: Texts = ()
+    risk_level: Annotated[str | None, setting_of(("LOW", "MEDIUM", "HIGH", "CRITICAL"))] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Synthesis(_Open):
+    proposal: Text = None
+    consensus: Texts = ()
+    trade_offs: Texts = ()
+    dissenters: Texts = ()
+    open_questions: Texts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Critique(_Open):
+    issues: Annotated[tuple[Flaw, ...], Rule(_flaws)]
+    edge_cases: Texts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Final(_Open):
+    decision: Text = None
+    confidence: Annotated[str | None, Rule(lambda value: str(_share(value, ROUND_FLOOR)))] = None
+
+
+_SHAPES: dict[str, tuple[Any, str]] = {
+    "unpack": (_Unpack, ""),
+    "expert": (_Expert, "analysis"),
+    "synthesis": (_Synthesis, "proposal"),
+    "critique": (_Critique, ""),
+    "revision": (_Synthesis, "proposal"),
+    "final": (_Final, "decision"),
+}
+"""What an answer of a role holds, and its main field, which has to be there ('': none)."""
+
+NEEDS_EPISTEMIC = frozenset(("unpack", "synthesis", "final"))
+"""Roles that have to state what they know and how uncertain they are."""
+
+
+class NovaAnswer(NamedTuple):
+    """An answer as it was read: ``form`` is one of three, ``fields`` are those of its role.
+
+    ``problem`` says what is wrong with the epistemic state, which is None then. ``labels`` are the
+    persona and the turn that it gives itself, '' where it gives none.
+    """
+
+    form: Literal["json", "front-matter", "line"]
+    fields: Mapping[str, Any]
+    epistemic: Epistemic | None
+    problem: str
+    labels: tuple[str, str]
+
+
+def read_answer(role: str, text: str) -> NovaAnswer:
+    r"""Read the answer of a role (MalformedError: it is in no form, or a field breaks its rule).
+
+    >>> read_answer("expert", "Use OAuth2.\nEpistemic: know=0.4, uncertainty=0.70001").epistemic
+    Epistemic(know=Decimal('0.4'), uncertainty=Decimal('0.7001'))
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_ANSWER:
+        raise MalformedError(f"the answer has more than {MAX_ANSWER} bytes")
+    form, values, rest = _form_of(text.replace("\r\n", "\n"))
+    shape, main = _SHAPES[role]
+    if main and main not in values and rest.strip():
+        values[main] = rest
+    fields = judge(shape, values)
+    if main and getattr(fields, main) is None:
+        raise MalformedError(f"{main}: the key is missing, and no text stands behind the keys")
+    epistemic, problem = _epistemic(values, rest)
+    if not problem and epistemic is None and role in NEEDS_EPISTEMIC:
+        problem = "epistemic: know and uncertainty are missing; state both, each from 0 to 1"
+    labels = tuple(str(values.get(key, "")).strip()[:100] for key in ("persona", "turn"))
+    return NovaAnswer(form, _plain(fields), epistemic, problem, (labels[0], labels[1]))
+
+
+def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[str, Any], str]:
+    """The form of an answer, its keys and values, and the text beside them."""
+    if text.lstrip().startswith("{"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise MalformedError(
+                f"the answer begins as JSON, and cannot be read as such: {error}"
+            ) from error
+        return "json", value, ""
+    fence = _FENCE.match(text.lstrip())
+    if fence is not None:
+        entries = read_setting_entries(fence[1].encode("utf-8", "replace"))
+        return (
+            "front-matter",
+            {key: value for key, _, value in entries},
+            text.lstrip()[fence.end() :],
+        )
+    if _EPISTEMIC.search(text):
+        return "line", {}, text
+    raise MalformedError(
+        "the answer is in no form that is read: a JSON object, Markdown whose first line is --- "
+        "and whose keys end at the next ---, or text with a line `Epistemic: know=0.5, "
+        "uncertainty=0.5`"
+    )
+
+
+def _epistemic(values: Mapping[str, Any], rest: str) -> tuple[Epistemic | None, str]:
+    """The epistemic state of an answer, or what is wrong with it, or neither."""
+    stated = values.get("epistemic", values)
+    found: tuple[object, object] | None = None
+    if isinstance(stated, dict) and ("know" in stated or "uncertainty" in stated):
+        found = stated.get("know"), stated.get("uncertainty")
+    elif "epistemic" not in values and (line := _EPISTEMIC.search(rest)) is not None:
+        found = line[1], line[2]
+    if found is None:
+        bad = "epistemic" in values
+        return None, "epistemic: it has no keys `know` and `uncertainty`" if bad else ""
+    try:
+        return Epistemic(_share(found[0], ROUND_FLOOR), _share(found[1], ROUND_CEILING)), ""
+    except ValueError as error:
+        return None, f"epistemic: {error}"
+
+
+def _share(value: object, rounding: str) -> Decimal:
+    """A number from 0 to 1 with four decimals (ValueError: it is another value)."""
+    said = repr(value) if isinstance(value, int | float) and value is not True else value
+    if isinstance(said, str) and _NUMBER.fullmatch(said.strip()):
+        try:
+            share = Decimal(said.strip())
+            if 0 <= share <= 1:
+                return share.quantize(_PLACES, rounding).normalize() + 0
+        except InvalidOperation:
+            pass
+    raise ValueError(f"{str(value)[:40]!r} is not a number from 0 to 1")
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    """The fields that an answer filled, as JSON has them."""
+    found: dict[str, Any] = {}
+    for name in fields.__dataclass_fields__:
+        value = getattr(fields, name)
+        if isinstance(value, tuple):
+            value = [_plain(one) if isinstance(one, Flaw) else one for one in value]
+        if value is not None and value != []:
+            found[name] = value
+    return found

@@ -1,0 +1,170 @@
+"""The files of a Nova run, rendered from its fold: transcript, decision, status, events. Pure.
+
+What personas wrote is quoted, line by line, so that no heading of theirs stands as one of ours; a
+control character, or one that turns the direction of writing, is written as its code.
+
+Source: spec nova N7, N8.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from tripod.projections.nova.run import NovaRun, NovaTurn, share_text
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+
+
+def _code(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def _quoted(text: str) -> str:
+    lines = _UNSAFE.sub(_code, text.replace("\r\n", "\n")).split("\n")
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def _line(text: str) -> str:
+    return _UNSAFE.sub(_code, " ".join(text.split()))
+
+
+def _epistemic(turn: NovaTurn) -> str:
+    if turn.epistemic is None:
+        return ""
+    know, uncertainty = map(share_text, turn.epistemic)
+    return f"know {know}, uncertainty {uncertainty}"
+
+
+def render_transcript(run: NovaRun) -> str:
+    """Every turn, whole, in the order of the record, and between them what was decided."""
+    parts = [f"# Nova run {run.opening.run}", _quoted(run.opening.question)]
+    cycle = 0
+    for turn in run.turns:
+        if turn.cycle > cycle:
+            cycle = turn.cycle
+            parts.append(f"## Cycle {cycle}")
+        parts.append(f"### Turn {turn.number}: {turn.persona}, {turn.role}")
+        parts += filter(None, [_epistemic(turn), _quoted(turn.text)])
+        if turn.role == "synthesis" and run.cycles[cycle - 1].verdict is not None:
+            parts.append(f"Gate of cycle {cycle}: {run.cycles[cycle - 1].verdict}.")
+        if turn.role == "critique" and run.cycles[cycle - 1].flaws is not None:
+            parts.append(f"Critique of cycle {cycle}: {run.cycles[cycle - 1].flaws}.")
+    for one in run.cycles:
+        parts += (f"In cycle {one.number} {who} gave no turn." for who in one.missed)
+    if run.finalized is not None:
+        parts.append(f"Outcome: {run.finalized['outcome']}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
+    """The section of a finished run; ``last`` is the entry that ended it."""
+    end = run.finalized or {}
+    opening = run.opening
+    parts = [f"## {opening.run}", "Question:", _quoted(opening.question)]
+    if decision:
+        parts += ["Decision:", _quoted(decision)]
+    facts = [f"outcome: {end.get('outcome')}"]
+    if end.get("reason"):
+        facts.append(f"reason: {_line(str(end['reason']))}")
+    if end.get("confidence"):
+        stated = end.get("stated_confidence")
+        facts.append(
+            f"confidence: {end['confidence']}" + (f" (stated: {stated})" if stated else "")
+        )
+    facts.append(f"turns: {len(run.turns)}, cycles: {run.number}, cost: {run.spent:f}")
+    facts.append(f"entries: {opening.seq} to {last}")
+    parts.append("\n".join(f"- {fact}" for fact in facts))
+    parts += _sections(run)
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(run: NovaRun) -> Iterator[str]:
+    """Trade-offs, dissent, the critique and its answer."""
+    synthesis = run.syntheses[-1] if run.syntheses else None
+    if synthesis is not None:
+        yield from _listed("Trade-offs:", synthesis.fields.get("trade_offs", ()))
+        yield from _listed("Dissent:", synthesis.fields.get("dissenters", ()))
+    critique = run.last_critique
+    if critique is not None:
+        issues: Iterable[Mapping[str, str]] = critique.fields.get("issues", ())
+        yield from _listed("Critique:", [f"{one['severity']}: {one['text']}" for one in issues])
+    answers = [turn for turn in run.turns if turn.role == "revision"]
+    if answers:
+        yield "Answer to the critique:"
+        yield _quoted(str(answers[-1].fields.get("proposal", "")))
+
+
+def _listed(title: str, texts: Iterable[str]) -> Iterator[str]:
+    found = "\n".join(f"> - {_line(text)}" for text in texts)
+    if found:
+        yield title
+        yield found
+
+
+def nova_status(run: NovaRun) -> dict[str, Any]:
+    """The state of a run as JSON."""
+    gates = [
+        {
+            "cycle": one.number,
+            "gate": one.verdict,
+            "converged": one.converged,
+            "critique": one.flaws,
+        }
+        | ({} if one.synthesis is None else _epistemic_value(one.synthesis))
+        for one in run.cycles
+    ]
+    end = run.finalized or {}
+    return {
+        "run": run.opening.run,
+        "question": run.opening.question,
+        "state": run.state,
+        "ended": run.finalized is not None,
+        "outcome": end.get("outcome"),
+        "cycle": run.number,
+        "cycles": gates,
+        "experts": list(run.selected),
+        "turns": len(run.turns),
+        "cost": f"{run.spent:f}",
+        "confidence": end.get("confidence"),
+        "stated_confidence": end.get("stated_confidence"),
+        "changes": nova_changes(run),
+    }
+
+
+def _epistemic_value(turn: NovaTurn) -> dict[str, str]:
+    if turn.epistemic is None:
+        return {}
+    return dict(zip(("know", "uncertainty"), map(share_text, turn.epistemic), strict=True))
+
+
+def nova_changes(run: NovaRun) -> dict[str, str] | None:
+    """What the final turn knows more, and is less uncertain of, than the first (spec: nova N9)."""
+    first = next((turn for turn in run.turns if turn.role == "unpack"), None)
+    last = run.turns[-1] if run.turns and run.turns[-1].role == "final" else None
+    if first is None or last is None or first.epistemic is None or last.epistemic is None:
+        return None
+    know = last.epistemic.know - first.epistemic.know
+    uncertainty = last.epistemic.uncertainty - first.epistemic.uncertainty
+    return {"know": _signed(know), "uncertainty": _signed(uncertainty)}
+
+
+def _signed(change: Decimal) -> str:
+    return f"{change:+.2f}" if change == round(change, 2) else f"{change:+f}"
+
+
+def nova_event(seq: int, kind: str, body: Mapping[str, Any]) -> str:
+    """A line of ``events.ndjson``: texts of personas stand in the transcript, and not here."""
+    left_out = {"content", "parsed", "question", "personas", "decision", "note", "v", "run"}
+    value = {"seq": seq, "kind": kind} | {k: v for k, v in body.items() if k not in left_out}
+    return json.dumps(value, ensure_ascii=True, sort_keys=True)
+
+
+def nova_json(value: object) -> str:
+    """JSON as the files have it."""
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True) + "\n"

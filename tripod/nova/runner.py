@@ -1,0 +1,522 @@
+"""Runs of Nova: begun, carried on from wherever they stopped, decided by people, cancelled.
+
+Each step is decided from the ledger alone. ``settle_nova`` appends, in one transaction, all that
+can be computed or that an ended agent answered; ``advance`` has the due turns taken, each by a job
+of ``tripod.agents.jobs``, and settles again. So a run that was killed goes on with the next
+command, and several commands at one run wait for the same agents.
+
+A persona has two answers a turn: the second is told what was wrong with the first. Agents that were
+lost with their coordinator are tried again, twice at most.
+
+Source: spec nova N3 to N7, N11; kernel K-5, K-6, A-8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.agents import jobs
+from tripod.agents.folder import (
+    IsolatedHooks,
+    IsolatedProgram,
+    Order,
+    isolated_job,
+    order_isolated,
+    sweep_run_folders,
+)
+from tripod.agents.jobs import Attempt, job_attempts, recorded, spool_of_job
+from tripod.agents.spec import SpawnResult
+from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
+from tripod.ledger.entry import format_canonical
+from tripod.ledger.files import read_plain_file
+from tripod.ledger.kinds import nova as kinds
+from tripod.ledger.kinds.agents import ISOLATED
+from tripod.ledger.kinds.base import Kind
+from tripod.nova.prompt import persona_prompt, prompt_for_turn
+from tripod.projections.nova.answers import (
+    MAX_PERSONA,
+    NEEDS_EPISTEMIC,
+    NovaAnswer,
+    Persona,
+    read_answer,
+    read_persona,
+)
+from tripod.projections.nova.files import nova_status
+from tripod.projections.nova.rules import SPEAKING, UNTOLD
+from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun, share_text
+from tripod.projections.nova.tables import fold_nova_run, nova_entries_of
+from tripod.projections.projection import Source
+from tripod.team.act import Act
+from tripod.team.team import Team
+
+PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; else `pythia`
+ROLE = "nova"
+TRIES = 2  # answers at one turn
+MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
+MAX_QUESTION = 64 * 1024  # bytes
+MAX_PERSONAS = 64
+_LONG = 500  # characters of a problem that are kept
+_KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NovaLimits:
+    """What a run is held to; numbers from 0 to 1 and money are texts of decimals.
+
+    ``turns`` and ``cost`` (US dollars) None: no limit.
+    """
+
+    threshold: str = "0.35"
+    epsilon: str = "0.05"
+    window: int = 2
+    rounds: int = 5
+    concurrency: int = 4
+    turns: int | None = None
+    cost: str | None = None
+
+
+class TurnStand(NamedTuple):
+    """How a due turn stands: ``first`` is the attempt that would be next.
+
+    ``problem`` is of the newest answer. ``entry`` is what can be recorded: the kind and the body of
+    the turn, or of its failure.
+    """
+
+    first: int
+    problem: str
+    entry: tuple[Kind[Any], dict[str, Any]] | None
+
+
+Tell = Callable[[NovaRun], None]
+
+
+# Personas --------------------------------------------------------------------------------------
+
+CORE_SET = os.path.join(os.path.dirname(__file__), "personas")
+"""The folder of the personas that ship with us."""
+
+
+def load_personas(folder: str = CORE_SET) -> list[Persona]:
+    """Read the personas of a folder: ``core/DCE.md``, ``core/CAE.md``, ``experts/*.md``.
+
+    Raises:
+        NotFoundError: a core persona, or every expert, is missing.
+        BadArgumentError: a file is no persona, or two have one name.
+    """
+    experts = f"{folder}/experts"
+    try:
+        names = sorted(name for name in os.listdir(experts) if name.endswith(".md"))
+    except OSError as error:
+        raise NotFoundError(f"{experts}: {error.strerror}: no experts can be asked") from error
+    if not names:
+        raise NotFoundError(f"{experts} has no file *.md: no experts can be asked")
+    if len(names) > MAX_PERSONAS:
+        raise BadArgumentError(f"{experts} has {len(names)} personas, more than {MAX_PERSONAS}")
+    found: dict[str, Persona] = {}
+    wanted = {DCE: "coordinator", CAE: "critic"}
+    for path in (*wanted, *(f"experts/{name}" for name in names)):
+        persona = _load_persona(folder, path)
+        pattern = wanted.get(path, "domain_expert")
+        if persona.pattern != pattern:
+            raise BadArgumentError(
+                f"{folder}/{path}: its pattern is {persona.pattern}, and has to be {pattern} here"
+            )
+        if persona.short_name in found:
+            raise BadArgumentError(
+                f"{folder}/{path}: its short_name {persona.short_name} is that of "
+                f"{found[persona.short_name].path}; each name stands for one persona"
+            )
+        found[persona.short_name] = persona
+    return list(found.values())
+
+
+def _load_persona(folder: str, path: str) -> Persona:
+    try:
+        data = read_plain_file(f"{folder}/{path}", MAX_PERSONA, named=True)
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"{folder}/{path} is missing; `tripod nova personas init FOLDER` writes a set"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadArgumentError(f"{folder}/{path} cannot be read: {reason}") from error
+    try:
+        return read_persona(data, path)
+    except MalformedError as error:
+        raise BadArgumentError(f"{folder}/{error}") from error
+
+
+def write_personas(folder: str) -> list[str]:
+    """Write the personas that ship with us into a folder; give the paths of those that are new."""
+    written = []
+    for persona in load_personas():
+        path = f"{folder}/{persona.path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            continue
+        with os.fdopen(fd, "wb") as file:
+            file.write(persona.data)
+        written.append(path)
+    return written
+
+
+# Beginning -------------------------------------------------------------------------------------
+
+
+def open_nova(
+    team: Team, question: str, personas: Sequence[Persona], limits: NovaLimits, actor: str
+) -> str:
+    """Begin a run; give its name.
+
+    Raises:
+        BadArgumentError: the question is empty or too long, or a limit is out of range.
+    """
+    asked = question.strip().encode("utf-8", "surrogatepass")
+    if not asked:
+        raise BadArgumentError("question: empty; ask something")
+    if len(asked) > MAX_QUESTION:
+        raise BadArgumentError(
+            f"question: {len(asked)} bytes, more than {MAX_QUESTION}; put the material where the "
+            "personas may be shown it, and ask in few words"
+        )
+    config = _config(limits)
+    blobs: list[bytes] = []
+    kept: list[kinds.NovaPersona] = []
+    for one in personas:
+        digest = sha256(one.data).hexdigest()
+        blobs.append(one.data)
+        kept.append(
+            {
+                "short_name": one.short_name,
+                "role": one.role,
+                "path": one.path,
+                "content": {"sha256": digest, "size": len(one.data)},
+                "sha256": digest,
+            }
+        )
+    with team.act(by=actor) as act:
+        run = _free_name(act, question)
+        body: kinds.NovaOpened = {
+            "run": run,
+            "question": asked,
+            "sha256": sha256(asked).hexdigest(),
+            "config": config,
+            "personas": kept,
+        }
+        act.append([kinds.OPENED.draft(body, actor, blobs=blobs)])
+    return run
+
+
+def _config(limits: NovaLimits) -> kinds.NovaConfig:
+    for name, share in (("threshold", limits.threshold), ("epsilon", limits.epsilon)):
+        if re.fullmatch(r"0(\.[0-9]{1,4})?|1(\.0{1,4})?", share) is None:
+            raise BadArgumentError(
+                f"{name}: {share:.40} is no number from 0 to 1 with at most four decimals"
+            )
+    if min(limits.rounds, limits.concurrency, limits.window) < 1:
+        raise BadArgumentError("rounds, concurrency and window are 1 at least")
+    if limits.turns is not None and limits.turns < 1:
+        raise BadArgumentError("budget: no turn could be taken")
+    config: kinds.NovaConfig = {
+        "threshold": limits.threshold,
+        "epsilon": limits.epsilon,
+        "window": limits.window,
+        "rounds": limits.rounds,
+        "concurrency": limits.concurrency,
+    }
+    if limits.turns is not None:
+        config["turns"] = limits.turns
+    if limits.cost is not None:
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", limits.cost) is None:
+            raise BadArgumentError(f"budget: {limits.cost:.40} is no amount such as 2.50")
+        config["cost"] = f"{Decimal(limits.cost):.4f}"
+    return config
+
+
+def _free_name(act: Act, question: str) -> str:
+    """A name made of the first words of the question, with a number where it is taken."""
+    plain = re.sub("[^a-z0-9]+", "-", question[:200].casefold()).strip("-")
+    front = plain[:40].strip("-") or "run"
+    sql = "SELECT 1 FROM nova_runs WHERE run = ?"
+    name, number = front, 1
+    while act.transaction.tables.execute(sql, (name,)).fetchone():
+        number += 1
+        name = f"{front}-{number}"
+    return name
+
+
+# Going on --------------------------------------------------------------------------------------
+
+
+def nova_run(source: Source, name: str) -> NovaRun:
+    """A run as it stands (NotFoundError: no run has this name)."""
+    run = fold_nova_run(source, nova_entries_of(source, name))
+    if run is None:
+        raise NotFoundError(f"there is no run {name!r:.80}: `tripod nova list` shows them")
+    return run
+
+
+def order_persona(team: Team, program: IsolatedProgram, actor: str) -> Order:
+    """How the personas' program is run here; raises as ``order_isolated``."""
+    return order_isolated(team, program, actor, PROFILE, "pythia")
+
+
+async def advance(team: Team, name: str, order: Order, tell: Tell | None = None) -> NovaRun:
+    """Carry a run on until it ends, or until a person has to decide; ``tell`` is told each change.
+
+    Being cancelled ends the programs that run, and records that.
+
+    Raises:
+        NotFoundError: there is no such run.
+        RefusedError, LedgerError: nothing could be recorded.
+    """
+    jobs.sweep(team)
+    sweep_run_folders(team)
+    while True:
+        run = settle_nova(team, name)
+        if tell is not None:
+            tell(run)
+        turns = list(run.due_turns())[: run.turns_left()]
+        if not turns:
+            jobs.sweep(team)
+            sweep_run_folders(team)
+            return run
+        slots = asyncio.Semaphore(int(run.opening.config["concurrency"]))
+        await asyncio.gather(*(_speak(team, run, turn, order, slots) for turn in turns))
+
+
+async def _speak(
+    team: Team, run: NovaRun, turn: DueTurn, order: Order, slots: asyncio.Semaphore
+) -> None:
+    """Have a turn taken, until it can be recorded."""
+    persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
+    text = persona_prompt(team.source.content(persona["content"]))
+    while True:
+        stand = stand_of_turn(team, run, turn)
+        if stand.entry is not None:
+            return
+        given = prompt_for_turn(run, turn, text, stand.problem)
+        subject = f"{run.opening.run}/{turn.key}"
+        job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
+        hooks = IsolatedHooks(team, order, ISOLATED)
+        async with slots:
+            await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
+
+
+def settle_nova(team: Team, name: str) -> NovaRun:
+    """Record what ended agents answered and what follows; give the run as it stands then."""
+    team.refresh()
+    run = nova_run(team.source, name)
+    if _next_entry(team, run) is None:
+        return run
+    with team.act(by=ROLE) as act:
+        run = nova_run(act.source, name)
+        while (found := _next_entry(team, run)) is not None:
+            kind, body = found
+            (entry,) = act.append([kind.draft(body)])
+            run.apply(entry.seq, entry.kind, entry.data, act.source.content)
+            if kind is kinds.FINALIZED:
+                _name_checkpoint(act, name, entry.seq)
+    return run
+
+
+def _next_entry(team: Team, run: NovaRun) -> tuple[Kind[Any], dict[str, Any]] | None:
+    """The next entry that can be recorded now: turns in their order first, then what follows."""
+    turn = next(run.due_turns(), None)
+    if turn is not None:
+        stand = stand_of_turn(team, run, turn)
+        if stand.entry is not None:
+            return stand.entry
+    due = run.due_entry()
+    return None if due is None else (_KINDS[due.kind], due.body)
+
+
+def _name_checkpoint(act: Act, run: str, position: int) -> None:
+    """Give the position at which a run ended a name of its minute."""
+    minute = time.strftime("CKPT-%y%m%d-%H%M", time.gmtime(act.now_us // 1_000_000))
+    sql = "SELECT 1 FROM checkpoints WHERE name = ?"
+    name, number = minute, 1
+    while act.transaction.tables.execute(sql, (name,)).fetchone():
+        number += 1
+        name = f"{minute}-{number}"
+    act.append([kinds.CHECKPOINT.draft({"name": name, "position": position, "run": run})])
+
+
+# Turns -----------------------------------------------------------------------------------------
+
+
+def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
+    """How a due turn stands, from the ledger alone."""
+    attempts = job_attempts(team.store.db, ROLE, f"{run.opening.run}/{turn.key}")
+    ended = [one for one in attempts if one.state == "ended"]
+    first = 1 + max((one.attempt for one in ended), default=0)
+    lost = sum(one.state == "abandoned" for one in attempts if one.attempt >= first)
+    results = [(one, recorded(team, one)) for one in ended]
+    tried = [(one, result) for one, result in results if result.status != "killed"]
+    problem = ""
+    usable: tuple[Attempt, SpawnResult, NovaAnswer] | None = None
+    for one, result in tried:
+        answer, problem = _answer_of(turn.role, result)
+        if answer is not None:
+            usable = one, result, answer
+            if not problem:
+                break
+    over = len(tried) >= TRIES or lost >= MAX_LOST
+    cost = sum((Decimal(result.answer.cost or 0) for _, result in results), Decimal("0.0000"))
+    if usable is not None and (over or not problem):
+        return TurnStand(first, problem, (kinds.TURN, _turn_body(run, turn, usable, cost)))
+    if over:
+        if not problem:
+            problem = "its program was killed together with its caller, each time"
+        missed = {
+            "run": run.opening.run,
+            "cycle": turn.cycle,
+            "role": turn.role,
+            "persona": turn.persona,
+            "spawns": [one.spawn for one in attempts],
+            "problem": problem,
+            "cost": f"{cost:f}",
+        }
+        return TurnStand(first, problem, (kinds.MISSED, missed))
+    return TurnStand(first, problem, None)
+
+
+def _answer_of(role: str, result: SpawnResult) -> tuple[NovaAnswer | None, str]:
+    """What a run of a program answered, and what is wrong with that."""
+    if result.status != "ok":
+        return None, result.problem[:_LONG]
+    try:
+        answer = read_answer(role, result.answer.text)
+    except MalformedError as error:
+        return None, str(error)[:_LONG]
+    return answer, answer.problem[:_LONG]
+
+
+def _turn_body(
+    run: NovaRun,
+    turn: DueTurn,
+    usable: tuple[Attempt, SpawnResult, NovaAnswer],
+    cost: Decimal,
+) -> dict[str, Any]:
+    attempt, result, answer = usable
+    data = result.answer.text.encode("utf-8", "replace")
+    epistemic = answer.epistemic
+    is_missing = epistemic is None and (turn.role in NEEDS_EPISTEMIC or bool(answer.problem))
+    if is_missing:
+        epistemic = UNTOLD
+    structured = result.answer.structured is not None and answer.form == "json"
+    return {
+        "run": run.opening.run,
+        "turn": len(run.turns) + 1,
+        "cycle": turn.cycle,
+        "role": turn.role,
+        "persona": turn.persona,
+        "spawn": attempt.spawn,
+        "content": data,
+        "parsed": format_canonical(dict(answer.fields)),
+        "parsed_by": "structured" if structured else answer.form,
+        "epistemic": epistemic
+        and {
+            "know": share_text(epistemic.know),
+            "uncertainty": share_text(epistemic.uncertainty),
+            "source": "missing" if is_missing else "stated",
+        },
+        "mislabelled": _mislabelled(run, turn, answer),
+        "cost": f"{cost:f}",
+    }
+
+
+def _mislabelled(run: NovaRun, turn: DueTurn, answer: NovaAnswer) -> str | None:
+    """How an answer names itself, where that is another persona or turn than it was asked for."""
+    persona, number = answer.labels
+    known = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
+    names = {turn.persona.casefold(), str(known["role"]).casefold()}
+    wrong = [f"persona {persona}"] if persona and persona.casefold() not in names else []
+    wrong += [f"turn {number}"] if number and number != str(turn.number) else []
+    return ", ".join(wrong) or None
+
+
+# People ----------------------------------------------------------------------------------------
+
+
+def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> NovaRun:
+    """Record what a person decided of a run that waits for one.
+
+    Raises:
+        NotFoundError: there is no such run.
+        RefusedError: it waits for nobody.
+    """
+    with team.act(by=actor) as act:
+        run = nova_run(act.source, name)
+        if run.state != "awaiting_human" or run.escalated is None or run.finalized is not None:
+            raise RefusedError(f"{name} waits for no person: it is {state_in_words(run)}")
+        body = {
+            "run": name,
+            "escalated": run.escalated,
+            "choice": choice,
+            "note": note.encode("utf-8", "replace"),
+        }
+        act.append([kinds.HUMAN.draft(body, actor)])
+    return settle_nova(team, name)
+
+
+def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
+    """End a run, and the programs that run for it.
+
+    Raises:
+        NotFoundError: there is no such run.
+        RefusedError: it is over.
+    """
+    with team.act(by=actor) as act:
+        run = nova_run(act.source, name)
+        if run.finalized is not None:
+            raise RefusedError(f"{name} is over: {run.finalized['outcome']}")
+        body = {
+            "run": name,
+            "outcome": "cancelled",
+            "reason": why,
+            "cycles": run.number,
+            "turns": len(run.turns),
+            "cost": f"{run.spent:f}",
+        }
+        (entry,) = act.append([kinds.FINALIZED.draft(body, actor)])
+        _name_checkpoint(act, name, entry.seq)
+    for spawn in _running(team, name):
+        spool_of_job(team, spawn).cancel()
+    return nova_run(team.source, name)
+
+
+def _running(team: Team, name: str) -> Iterator[str]:
+    sql = (
+        "SELECT spawn FROM agents WHERE role = ? AND state IN ('requested', 'started')"
+        " AND subject > ? AND subject < ?"
+    )
+    rows = team.store.db.execute(sql, (ROLE, f"{name}/", f"{name}0")).fetchall()
+    return (spawn for (spawn,) in rows)
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def state_in_words(run: NovaRun) -> str:
+    """The state of a run for people: with its cycle, or with its outcome."""
+    if run.finalized is not None:
+        return f"over: {run.finalized['outcome']}"
+    cycle = f" (cycle {run.number})" if run.number and run.state in SPEAKING else ""
+    return f"{run.state}{cycle}"
+
+
+def list_nova(team: Team) -> list[dict[str, Any]]:
+    """The state of each run, in the order of their beginning."""
+    rows = team.store.db.execute("SELECT run FROM nova_runs ORDER BY seq").fetchall()
+    return [nova_status(nova_run(team.source, name)) for (name,) in rows]
