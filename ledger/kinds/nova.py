@@ -61,13 +61,18 @@ class NovaConfig(TypedDict):
 
 
 class NovaOpened(TypedDict):
-    """A run begins: the question, the limits, and the personas in the order of their files."""
+    """A run begins: the question, the limits, and the personas in the order of their files.
+
+    With ``parent`` it is a fork: it gets the answers of that run's first ``parent_turn`` turns.
+    """
 
     run: RunId
     question: Bytes
     sha256: Sha256
     config: NovaConfig
     personas: list[NovaPersona]
+    parent: NotRequired[RunId | None]
+    parent_turn: NotRequired[Count | None]
 
 
 class NovaEpistemic(TypedDict):

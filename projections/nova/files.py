@@ -34,7 +34,8 @@ def _line(text: str) -> str:
     return _UNSAFE.sub(_code, " ".join(text.split()))
 
 
-def _epistemic(turn: NovaTurn) -> str:
+def format_epistemic(turn: NovaTurn) -> str:
+    """What a turn states of its own knowledge, in words; '' where it states nothing."""
     if turn.epistemic is None:
         return ""
     know, uncertainty = map(share_text, turn.epistemic)
@@ -50,7 +51,7 @@ def render_transcript(run: NovaRun) -> str:
             cycle = turn.cycle
             parts.append(f"## Cycle {cycle}")
         parts.append(f"### Turn {turn.number}: {turn.persona}, {turn.role}")
-        parts += filter(None, [_epistemic(turn), _quoted(turn.text)])
+        parts += filter(None, [format_epistemic(turn), _quoted(turn.text)])
         if turn.role == "synthesis" and run.cycles[cycle - 1].verdict is not None:
             parts.append(f"Gate of cycle {cycle}: {run.cycles[cycle - 1].verdict}.")
         if turn.role == "critique" and run.cycles[cycle - 1].flaws is not None:

@@ -43,13 +43,18 @@ _NOTHING = Decimal("0.0000")
 
 
 class Opening(NamedTuple):
-    """How a run began: the question, the limits, the personas in the order of their files."""
+    """How a run began: the question, the limits, the personas in the order of their files.
+
+    A fork has the answers of the first ``parent_turn`` turns of its ``parent``.
+    """
 
     run: str
     seq: int
     question: str
     config: Mapping[str, Any]
     personas: tuple[Mapping[str, Any], ...]
+    parent: str = ""
+    parent_turn: int = 0
 
     def named(self, path: str) -> str:
         """The short name of the persona with this file ('': no persona has it)."""
@@ -144,8 +149,9 @@ class NovaRun:
     def begun(cls, seq: int, body: Mapping[str, Any], content: Content) -> NovaRun:
         """The run that ``nova.opened`` begins."""
         question = content(body["question"]).decode("utf-8", "replace")
-        personas = tuple(body["personas"])
-        return cls(Opening(body["run"], seq, question, body["config"], personas))
+        fork = body.get("parent") or "", body.get("parent_turn") or 0
+        opened = body["run"], seq, question, body["config"], tuple(body["personas"])
+        return cls(Opening(*opened, *fork))
 
     @property
     def limit(self) -> int:

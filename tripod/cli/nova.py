@@ -84,7 +84,7 @@ def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
             told[0] = line
             remark(line)
 
-    run = asyncio.run(nova.advance(team, name, order, tell))
+    run = asyncio.run(nova.carry_on(team, name, order, tell))
     return _answer(call, run)
 
 
@@ -142,6 +142,39 @@ def _show(call: CommandCall) -> None:
     with call.fresh() as team:
         run = nova_run(team.source, call.run_)
     call.answer(nova_status(run), render_transcript(run).splitlines())
+
+
+def _replay(call: CommandCall) -> int:
+    with call.fresh() as team, call.progress():
+        found = nova.replay_nova(team, call.run_)
+    same = not found.difference
+    lines = [f"{call.run_}: the replay ends with the same bytes"] if same else found.difference
+    call.answer({"run": call.run_, "same": same, "difference": list(found.difference)}, lines)
+    return 0 if same else 1
+
+
+def _fork(call: CommandCall) -> int:
+    with call.fresh() as team:
+        order = _order(call, team)
+        name = nova.fork_nova(team, call.run_, call.at, call.known_actor() or NOBODY)
+        remark(f"run {name} begins with the turns 1 to {call.at} of {call.run_}")
+        return _carry_on(call, team, name, order)
+
+
+def _compare(call: CommandCall) -> int:
+    from tripod.nova.runner import nova_run
+
+    with call.fresh() as team:
+        pair = [nova_run(team.source, name) for name in (call.run_, call.other)]
+    rows = list(nova.compare_nova(*pair))
+    lines = []
+    for row in rows:
+        lines.append(f"turn {row.turn}: {row.how}")
+        if row.how != "same":
+            lines += [f"  - {line}" for line in row.first.splitlines()]
+            lines += [f"  + {line}" for line in row.second.splitlines()]
+    call.answers((row._asdict() for row in rows), lines)
+    return 0 if all(row.how == "same" for row in rows) else 1
 
 
 def _decide(call: CommandCall) -> None:
@@ -221,6 +254,21 @@ show RUN
     Print the transcript of a run.
     looks: always
 
+replay RUN
+    Play a run again from its recorded answers, and compare: it has to end with the same bytes.
+
+    The replay has a ledger of its own, which is thrown away. Exit code 1: they differ.
+    looks: always
+
+fork RUN [COMMAND]...
+    Begin a new run that has the first turns of another one, and go on from there.
+
+    --at TURN            The last turn that it has from RUN. [required]
+{_PROGRAM}
+compare RUN OTHER
+    Show turn by turn what differs between two runs. Exit code 1: something does.
+    looks: always
+
 decide RUN CHOICE
     Decide a run that waits for a person: accept, redirect (one more cycle) or close.
 
@@ -240,10 +288,13 @@ personas ACTION [FOLDER]
 _KINDS = {
     "--show": TEXT,
     "--timeout": NumberParam(1, MAX_TIME),
+    "--at": NumberParam(1, 10**6),
     "--max-rounds": NumberParam(1, 1000),
     "--concurrency": NumberParam(1, 64),
     "CHOICE": ChoiceParam("accept", "redirect", "close"),
     "ACTION": ChoiceParam("init", "list", "check"),
 }
-_WORKS = [_process, _resume, _list, _show, _decide, _cancel, _personas]
+_WORKS = [
+    _process, _resume, _list, _show, _replay, _fork, _compare, _decide, _cancel, _personas,
+]  # fmt: skip
 COMMANDS = {"nova": command_group(_NOVA, _WORKS, _KINDS)}

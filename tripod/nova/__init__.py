@@ -1,6 +1,6 @@
 """Nova: a question is taken through unpacking, independent analysis, synthesis, gate and critique.
 
-``advance`` is a coroutine: ``asyncio.run(tripod.nova.advance(team, run, order))``.
+``carry_on`` is a coroutine: ``asyncio.run(tripod.nova.carry_on(team, run, order))``.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tripod.nova.replay import carry_on, compare_nova, fork_nova, replay_nova
     from tripod.nova.runner import (
         NovaLimits,
-        advance,
         cancel_nova,
         decide_nova,
         list_nova,
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "NovaLimits", "advance", "cancel_nova", "decide_nova", "list_nova", "load_personas",
-    "open_nova", "order_persona", "write_personas",
+    "NovaLimits", "cancel_nova", "carry_on", "compare_nova", "decide_nova", "fork_nova",
+    "list_nova", "load_personas", "open_nova", "order_persona", "replay_nova", "write_personas",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("runner",))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("runner", "replay"))

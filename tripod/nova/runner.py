@@ -189,12 +189,9 @@ def open_nova(
             f"question: {len(asked)} bytes, more than {MAX_QUESTION}; put the material where the "
             "personas may be shown it, and ask in few words"
         )
-    config = _config(limits)
-    blobs: list[bytes] = []
     kept: list[kinds.NovaPersona] = []
     for one in personas:
         digest = sha256(one.data).hexdigest()
-        blobs.append(one.data)
         kept.append(
             {
                 "short_name": one.short_name,
@@ -204,17 +201,29 @@ def open_nova(
                 "sha256": digest,
             }
         )
+    body: kinds.NovaOpened = {
+        "run": _name_of(question),
+        "question": asked,
+        "sha256": sha256(asked).hexdigest(),
+        "config": _config(limits),
+        "personas": kept,
+    }
+    return begin_nova(team, body, [one.data for one in personas], actor)
+
+
+def begin_nova(team: Team, body: kinds.NovaOpened, blobs: Sequence[bytes], actor: str) -> str:
+    """Append what begins a run; give its name, with a number where that of ``body`` is taken.
+
+    ``blobs`` are the bytes of its personas.
+    """
     with team.act(by=actor) as act:
-        run = _free_name(act, question)
-        body: kinds.NovaOpened = {
-            "run": run,
-            "question": asked,
-            "sha256": sha256(asked).hexdigest(),
-            "config": config,
-            "personas": kept,
-        }
-        act.append([kinds.OPENED.draft(body, actor, blobs=blobs)])
-    return run
+        sql = "SELECT 1 FROM nova_runs WHERE run = ?"
+        name, number = body["run"], 1
+        while act.transaction.tables.execute(sql, (name,)).fetchone():
+            number += 1
+            name = f"{body['run']}-{number}"
+        act.append([kinds.OPENED.draft({**body, "run": name}, actor, blobs=blobs)])
+    return name
 
 
 def _config(limits: NovaLimits) -> kinds.NovaConfig:
@@ -243,16 +252,10 @@ def _config(limits: NovaLimits) -> kinds.NovaConfig:
     return config
 
 
-def _free_name(act: Act, question: str) -> str:
-    """A name made of the first words of the question, with a number where it is taken."""
+def _name_of(question: str) -> str:
+    """A name made of the first words of a question."""
     plain = re.sub("[^a-z0-9]+", "-", question[:200].casefold()).strip("-")
-    front = plain[:40].strip("-") or "run"
-    sql = "SELECT 1 FROM nova_runs WHERE run = ?"
-    name, number = front, 1
-    while act.transaction.tables.execute(sql, (name,)).fetchone():
-        number += 1
-        name = f"{front}-{number}"
-    return name
+    return plain[:40].strip("-") or "run"
 
 
 # Going on --------------------------------------------------------------------------------------
@@ -271,10 +274,13 @@ def order_persona(team: Team, program: IsolatedProgram, actor: str) -> Order:
     return order_isolated(team, program, actor, PROFILE, "pythia")
 
 
-async def advance(team: Team, name: str, order: Order, tell: Tell | None = None) -> NovaRun:
+async def advance(
+    team: Team, name: str, order: Callable[[DueTurn], Order], tell: Tell | None = None
+) -> NovaRun:
     """Carry a run on until it ends, or until a person has to decide; ``tell`` is told each change.
 
-    Being cancelled ends the programs that run, and records that.
+    ``order`` says how the program of a turn is run. Being cancelled ends the programs that run, and
+    records that.
 
     Raises:
         NotFoundError: there is no such run.
@@ -292,7 +298,7 @@ async def advance(team: Team, name: str, order: Order, tell: Tell | None = None)
             sweep_run_folders(team)
             return run
         slots = asyncio.Semaphore(int(run.opening.config["concurrency"]))
-        await asyncio.gather(*(_speak(team, run, turn, order, slots) for turn in turns))
+        await asyncio.gather(*(_speak(team, run, turn, order(turn), slots) for turn in turns))
 
 
 async def _speak(

@@ -1,0 +1,194 @@
+"""Runs of Nova played again: replayed, forked at a turn, compared with one another.
+
+A tape holds what was answered to each prompt of a run. Played by ``cassette`` in the place of the
+personas' program, the same question with the same personas has to end with the same bytes: whatever
+follows from the answers is computed. A fork is a new run that gets its first turns from the tape of
+its parent, and the others from a program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from difflib import unified_diff
+from hashlib import sha256
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from tripod.agents.folder import IsolatedProgram, Order
+from tripod.agents.jobs import job_attempts, order_of, recorded
+from tripod.errors import BadArgumentError, RefusedError
+from tripod.ledger.kinds import nova as kinds
+from tripod.nova.runner import (
+    ROLE,
+    Tell,
+    advance,
+    begin_nova,
+    decide_nova,
+    nova_run,
+    order_persona,
+)
+from tripod.projections.nova.files import format_epistemic, render_transcript
+from tripod.projections.nova.run import DueTurn, NovaRun, NovaTurn
+from tripod.team import adoption
+from tripod.team.team import Team
+
+CASSETTE = os.path.join(os.path.dirname(__file__), "cassette.py")
+
+
+class NovaReplay(NamedTuple):
+    """The result of a replay: the transcript of the run and of its replay, line by line."""
+
+    run: NovaRun
+    difference: tuple[str, ...]
+
+
+def _tape_of(team: Team, name: str, turn: DueTurn) -> tuple[str, str]:
+    """The form of output of a turn's program, and its tape (RefusedError: its order was erased).
+
+    A tape is of one turn: no persona is handed what another one answered.
+    """
+    tape: dict[str, tuple[int, str]] = {}
+    output = "text"
+    for ordered in job_attempts(team.store.db, ROLE, f"{name}/{turn.key}"):
+        order, result = order_of(team, ordered), recorded(team, ordered)
+        if "argv" not in order:
+            raise RefusedError(f"{name} cannot be played: an order of its runs was erased")
+        if ordered.state == "ended" and result.status != "killed":
+            output = order["output"]
+            text = result.stdout.decode("utf-8", "replace")
+            tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)
+    return output, json.dumps(tape)
+
+
+class Tapes:
+    """The tapes of a run, each in a file of a temporary folder when its turn is due."""
+
+    def __init__(self, team: Team, name: str, folder: str) -> None:
+        self.team = team
+        self.name = name
+        self.folder = folder
+
+    def order(self, team: Team, turn: DueTurn, actor: str) -> Order:
+        """How the tape of a turn is played in a run of ``team``."""
+        output, text = _tape_of(self.team, self.name, turn)
+        tape, profile = (f"{self.folder}/{turn.key}.{end}" for end in ("json", "yaml"))
+        argv = json.dumps([sys.executable, CASSETTE, tape])
+        for path, data in ((tape, text), (profile, f"argv: {argv}\noutput: {output}\n")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(data)
+        return order_persona(team, IsolatedProgram(profile=profile), actor)
+
+
+def replay_nova(team: Team, name: str) -> NovaReplay:
+    """Play a run again, in a ledger of its own that is thrown away.
+
+    Raises:
+        NotFoundError: there is no such run.
+        RefusedError: what it was told was erased.
+    """
+    run = nova_run(team.source, name)
+    body = team.source.body(run.opening.seq)
+    if any("size" not in one["content"] for one in body["personas"]):
+        raise RefusedError(f"{name} cannot be played: its personas were erased")
+    opened, blobs = opening_again(team, body)
+    with tempfile.TemporaryDirectory(prefix="tripod-replay-") as folder:
+        tapes = Tapes(team, name, folder)
+        project = f"{folder}/project"
+        os.makedirs(project)
+        adoption.init(project, project="replay", new=True)
+        with Team(project) as other:
+            begin_nova(other, opened, blobs, ROLE)
+            again = asyncio.run(_play(other, run, tapes))
+    before, after = (render_transcript(one).splitlines() for one in (run, again))
+    lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=0)
+    return NovaReplay(again, tuple(lines))
+
+
+async def _play(team: Team, run: NovaRun, tapes: Tapes) -> NovaRun:
+    name = run.opening.run
+    human = iter(run.human)
+    while True:
+        again = await advance(team, name, lambda turn: tapes.order(team, turn, ROLE))
+        said = next(human, None)
+        if again.state != "awaiting_human" or again.finalized is not None or said is None:
+            return again
+        decide_nova(team, name, said.choice, said.note, ROLE)
+
+
+def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, list[bytes]]:
+    """What began a run, to begin another one with: the body, and the bytes of its personas."""
+    blobs = [team.source.content(one["content"]) for one in body["personas"]]
+    question = team.source.content(body["question"])
+    opened: kinds.NovaOpened = {
+        "run": body["run"],
+        "question": question,
+        "sha256": sha256(question).hexdigest(),
+        "config": body["config"],
+        "personas": body["personas"],
+    }
+    return opened, blobs
+
+
+async def carry_on(team: Team, name: str, order: Order, tell: Tell | None = None) -> NovaRun:
+    """Carry a run on as ``advance`` does; the first turns of a fork are played from a tape."""
+    opening = nova_run(team.source, name).opening
+    if not opening.parent:
+        return await advance(team, name, lambda _: order, tell)
+    with tempfile.TemporaryDirectory(prefix="tripod-fork-") as folder:
+        tapes = Tapes(team, opening.parent, folder)
+
+        def order_of_turn(turn: DueTurn) -> Order:
+            is_played = turn.number <= opening.parent_turn
+            return tapes.order(team, turn, order.actor) if is_played else order
+
+        return await advance(team, name, order_of_turn, tell)
+
+
+def fork_nova(team: Team, name: str, turn: int, actor: str) -> str:
+    """Begin a run that has the first ``turn`` turns of another one; give its name.
+
+    Raises:
+        NotFoundError: there is no such run.
+        BadArgumentError: it has fewer turns.
+    """
+    run = nova_run(team.source, name)
+    if not 1 <= turn <= len(run.turns):
+        raise BadArgumentError(f"{name} has turns 1 to {len(run.turns)}, and no turn {turn}")
+    opened, blobs = opening_again(team, team.source.body(run.opening.seq))
+    opened["parent"], opened["parent_turn"] = name, turn
+    return begin_nova(team, opened, blobs, actor)
+
+
+class NovaDifference(NamedTuple):
+    """How two runs stand in one turn: ``first`` and ``second`` are what each has there."""
+
+    turn: int
+    how: str
+    first: str
+    second: str
+
+
+def compare_nova(first: NovaRun, second: NovaRun) -> Iterator[NovaDifference]:
+    """Turn by turn what differs between two runs; turns that are the same are given as well."""
+    for number, (one, other) in enumerate(zip_longest(first.turns, second.turns), 1):
+        if one is None or other is None:
+            heads = ("" if turn is None else _head(turn) for turn in (one, other))
+            yield NovaDifference(number, "in one run only", *heads)
+        elif _head(one) != _head(other):
+            yield NovaDifference(number, "another persona speaks", _head(one), _head(other))
+        elif one.text == other.text:
+            yield NovaDifference(number, "same", _head(one), _head(other))
+        elif one.epistemic != other.epistemic:
+            states = (format_epistemic(turn) for turn in (one, other))
+            yield NovaDifference(number, "another epistemic state", *states)
+        else:
+            yield NovaDifference(number, "other words", one.text, other.text)
+
+
+def _head(turn: NovaTurn) -> str:
+    return f"{turn.persona}, {turn.role}, cycle {turn.cycle}"
