@@ -25,6 +25,7 @@ EVENTS = "events"
 CHAT = "chat"
 LOGS = "scribe"
 WORKERS = "workers"
+NOVA = "nova"  # its folder for the files of Nova runs
 PROCESSED = "processed"  # the folder of a queue that holds its acknowledged events
 ARCHIVE = "archive"
 """The folder beside chats into which the original tools move one that is begun anew."""
@@ -33,7 +34,7 @@ PLACE_IDS = ("place-", "place.")
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
 _HOLDING = (".", "..")  # the team directory, and the folder around it
 # Folders of the team directory that hold something else.
-_TAKEN = (LOGS, WORKERS, RECORD, SPOOL)
+_TAKEN = (LOGS, WORKERS, RECORD, SPOOL, NOVA)
 _LONGEST = 4096
 
 

@@ -16,6 +16,7 @@ from tripod.ledger.places import (
     EVENTS,
     EVIDENCE,
     LOGS,
+    NOVA,
     PROCESSED,
     RECORD,
     SEARCH,
@@ -80,8 +81,8 @@ FOLDERS = tuple(dict.fromkeys(one.folder for one in LAYOUT if one.folder))
 
 HIDDEN = (CHAT, EVENTS, DATABASE, RECORD, WORKERS)
 """What a reviewer must not see, by its name in the team directory: all but the decision logs."""
-HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, EVIDENCE, LOGS, SPOOL)))
-"""What must not stand beside a reviewer's prompt, in which the decision logs are."""
+HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, EVIDENCE, LOGS, NOVA, SPOOL)))
+"""What must not stand beside the prompt of an isolated run, which holds all that it may see."""
 
 
 def config_of(queue: str) -> str:

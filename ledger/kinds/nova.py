@@ -48,7 +48,8 @@ class NovaConfig(TypedDict):
     """The limits of a run, fixed when it begins.
 
     ``threshold`` of the gate; ``epsilon`` and ``window`` of convergence; ``rounds`` cycles at most;
-    ``concurrency`` experts at once; ``turns`` and ``cost`` (US dollars) that may be spent.
+    ``concurrency`` experts at once; ``turns`` and ``cost`` (US dollars) that may be spent. ``log``
+    is the decision log in which the decision is logged as well.
     """
 
     threshold: Share
@@ -58,6 +59,7 @@ class NovaConfig(TypedDict):
     concurrency: Count
     turns: NotRequired[Count | None]
     cost: NotRequired[Money | None]
+    log: NotRequired[Name | None]
 
 
 class NovaOpened(TypedDict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tripod.ledger import Entry
+from tripod.ledger import Entry, places
 from tripod.projections.projection import File, Op, Projection, Source
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ KINDS = (
     "nova.gate.decided", "nova.critique.decided", "nova.escalated", "human.decided",
     "nova.finalized", "checkpoint.named",
 )  # fmt: skip
-FOLDER = "nova"
+FOLDER = places.NOVA
 TRANSCRIPT, DECISIONS, STATUS, EVENTS = NAMES = (
     "transcript.md", "decisions.md", "status.json", "events.ndjson",
 )  # fmt: skip

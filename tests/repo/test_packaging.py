@@ -15,6 +15,7 @@ _DEMO = {
     "clones-852efc6.tar.xz": "tests/golden",
     "clones-852efc6.README.md": "tests/golden",
     "pythia.py": "examples",
+    "nova_panel.py": "examples",
 }
 
 _TOOLS = ("audit_bundle.py", "audit_export.py")

@@ -34,6 +34,7 @@ def _process(call: CommandCall) -> int:
         concurrency=call.concurrency,
         turns=turns,
         cost=cost,
+        log=call.log,
     )
     with call.fresh() as team:
         actor = call.known_actor() or NOBODY
@@ -241,6 +242,7 @@ process [QUESTION] [COMMAND]...
     --threshold X        The gate: a synthesis more uncertain is sent back. [default: 0.35]
     --concurrency N      Experts at once. [default: 4]
     --budget B...        What may be spent: 12t for turns, 2.50 for US dollars.
+    --log FILE           Log the decision in this decision log as well, such as log.md.
 {_PROGRAM}
 resume RUN [COMMAND]...
     Go on with a run where it stopped.

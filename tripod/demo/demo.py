@@ -30,6 +30,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.demo import reviewer
+from tripod.demo.panel import play_panel
 from tripod.demo.replicas import play_week
 from tripod.errors import RefusedError
 from tripod.ledger.entry import commit_body, format_canonical
@@ -294,7 +295,8 @@ def play(folder: str, tell: Tell) -> int:
     wrong += _crash(project, root, tell)
     wrong += play_review(folder, tell)
     extract_demo(f"{folder}/week", CLONES)
-    return wrong + play_week(f"{folder}/week", tell)
+    wrong += play_week(f"{folder}/week", tell)
+    return wrong + play_panel(folder, data_file("nova_panel.py"), tell)
 
 
 def _verdict(project: str, tell: Tell) -> int:

@@ -52,7 +52,7 @@ from tripod.projections.nova.answers import (
 from tripod.projections.nova.files import nova_status
 from tripod.projections.nova.rules import SPEAKING, UNTOLD
 from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun, share_text
-from tripod.projections.nova.tables import fold_nova_run, nova_entries_of
+from tripod.projections.nova.tables import DECISIONS, FOLDER, fold_nova_run, nova_entries_of
 from tripod.projections.projection import Source
 from tripod.team.act import Act
 from tripod.team.team import Team
@@ -64,6 +64,7 @@ MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
 MAX_QUESTION = 64 * 1024  # bytes
 MAX_PERSONAS = 64
 _LONG = 500  # characters of a problem that are kept
+_SHOWN = 200  # characters of a program's last words
 _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
 
 
@@ -71,7 +72,8 @@ _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
 class NovaLimits:
     """What a run is held to; numbers from 0 to 1 and money are texts of decimals.
 
-    ``turns`` and ``cost`` (US dollars) None: no limit.
+    ``turns`` and ``cost`` (US dollars) None: no limit. ``log`` is the decision log of the team in
+    which the decision is logged as well.
     """
 
     threshold: str = "0.35"
@@ -81,6 +83,7 @@ class NovaLimits:
     concurrency: int = 4
     turns: int | None = None
     cost: str | None = None
+    log: str | None = None
 
 
 class TurnStand(NamedTuple):
@@ -249,6 +252,13 @@ def _config(limits: NovaLimits) -> kinds.NovaConfig:
         if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", limits.cost) is None:
             raise BadArgumentError(f"budget: {limits.cost:.40} is no amount such as 2.50")
         config["cost"] = f"{Decimal(limits.cost):.4f}"
+    if limits.log is not None:
+        from tripod.projections.decisions.format import decision_log_name_problem
+
+        problem = decision_log_name_problem(limits.log)
+        if problem is not None:
+            raise BadArgumentError(f"log: {problem}")
+        config["log"] = limits.log
     return config
 
 
@@ -286,37 +296,46 @@ async def advance(
         NotFoundError: there is no such run.
         RefusedError, LedgerError: nothing could be recorded.
     """
+    tell = tell or _tell_nobody
     jobs.sweep(team)
     sweep_run_folders(team)
     while True:
         run = settle_nova(team, name)
-        if tell is not None:
-            tell(run)
+        tell(run)
         turns = list(run.due_turns())[: run.turns_left()]
         if not turns:
             jobs.sweep(team)
             sweep_run_folders(team)
             return run
         slots = asyncio.Semaphore(int(run.opening.config["concurrency"]))
-        await asyncio.gather(*(_speak(team, run, turn, order(turn), slots) for turn in turns))
+        every = (_take_turn(team, run, turn, order(turn), slots=slots, tell=tell) for turn in turns)
+        await asyncio.gather(*every)
 
 
-async def _speak(
-    team: Team, run: NovaRun, turn: DueTurn, order: Order, slots: asyncio.Semaphore
+def _tell_nobody(run: NovaRun) -> None:
+    """Nobody watches."""
+
+
+async def _take_turn(
+    team: Team,
+    run: NovaRun,
+    turn: DueTurn,
+    order: Order,
+    *,
+    slots: asyncio.Semaphore,
+    tell: Tell,
 ) -> None:
-    """Have a turn taken, until it can be recorded."""
+    """Have a turn taken until it can be recorded, which it is when those before it are."""
     persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
     text = persona_prompt(team.source.content(persona["content"]))
-    while True:
-        stand = stand_of_turn(team, run, turn)
-        if stand.entry is not None:
-            return
-        given = prompt_for_turn(run, turn, text, stand.problem)
-        subject = f"{run.opening.run}/{turn.key}"
-        job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
-        hooks = IsolatedHooks(team, order, ISOLATED)
+    subject = f"{run.opening.run}/{turn.key}"
+    while (stand := stand_of_turn(team, run, turn)).entry is None:
         async with slots:
+            given = prompt_for_turn(run, turn, text, stand.problem)
+            job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
+            hooks = IsolatedHooks(team, order, ISOLATED)
             await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
+        tell(settle_nova(team, run.opening.run))
 
 
 def settle_nova(team: Team, name: str) -> NovaRun:
@@ -333,6 +352,8 @@ def settle_nova(team: Team, name: str) -> NovaRun:
             run.apply(entry.seq, entry.kind, entry.data, act.source.content)
             if kind is kinds.FINALIZED:
                 _name_checkpoint(act, name, entry.seq)
+                if "decision" in entry.data and "log" in run.opening.config:
+                    _log_decision(team, act, run)
     return run
 
 
@@ -356,6 +377,26 @@ def _name_checkpoint(act: Act, run: str, position: int) -> None:
         number += 1
         name = f"{minute}-{number}"
     act.append([kinds.CHECKPOINT.draft({"name": name, "position": position, "run": run})])
+
+
+def _log_decision(team: Team, act: Act, run: NovaRun) -> None:
+    """Log the decision of a run in the team's decision log too: it says where the text stands."""
+    from tripod.decisions.writer import DecisionRequest, log
+    from tripod.projections.decisions.format import MAX_TITLE
+
+    name = run.opening.run
+    asked = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", run.opening.question)
+    request = DecisionRequest(
+        " ".join(asked.split())[: MAX_TITLE // 8],
+        list(dict.fromkeys(turn.persona for turn in run.turns)),
+        f"A panel decided it in {len(run.turns)} turns and {run.number} cycles: Nova run {name}.",
+        artefacts=[f"{FOLDER}/{name}/{DECISIONS}"],
+        no_ref="a panel decided it, and no chat",
+    )
+    try:
+        log(team, request, into=run.opening.config["log"])
+    except BadArgumentError as error:
+        act.warn(f"{name}: its decision could not be logged in the team's decision log: {error}")
 
 
 # Turns -----------------------------------------------------------------------------------------
@@ -400,7 +441,9 @@ def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
 def _answer_of(role: str, result: SpawnResult) -> tuple[NovaAnswer | None, str]:
     """What a run of a program answered, and what is wrong with that."""
     if result.status != "ok":
-        return None, result.problem[:_LONG]
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
+        return None, f"{result.problem[:_LONG]}{said}"
     try:
         answer = read_answer(role, result.answer.text)
     except MalformedError as error:
