@@ -23,6 +23,7 @@ from benchmarks import (
     judging,
     looking,
     merging,
+    panels,
     peers,
     remotes,
     reports,
@@ -52,6 +53,7 @@ GROUPS = (
     "sessions",
     "formats",
     "reports",
+    "panels",
     "peers",
     "scale",
 )
@@ -71,6 +73,7 @@ ROUNDS = {
     "sessions": 5,
     "formats": 7,
     "reports": 5,
+    "panels": 7,
     "peers": 7,
     "scale": 1,
 }
@@ -159,6 +162,7 @@ def _rows(group: str, folder: str, options: argparse.Namespace) -> Iterator[Row]
         "sessions": lambda: sessions.rows(folder, rounds, _say),
         "reports": lambda: reports.rows(folder, rounds, _say),
         "scale": lambda: scale.rows(folder, entries, rounds, _say),
+        "panels": lambda: panels.rows(folder, rounds, _say),
         "peers": lambda: peers.rows(folder, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
