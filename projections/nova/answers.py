@@ -34,7 +34,7 @@ from tripod.projections.settings import (
 )
 
 MAX_PERSONA = 64 * 1024
-MAX_ANSWER = 1024 * 1024
+MAX_ANSWER = 256 * 1024
 """Bytes."""
 
 _FENCE = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)

@@ -318,9 +318,12 @@ MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no ans
 _NOBODY = "the process that ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
+CANCELLED = "it was ended because it was told to"
+"""The problem of a run that was cancelled: no fault of its program."""
+
 _ENDS: dict[str, tuple[Status, str]] = {
     "timeout": ("timeout", "it was ended: its time was over after {seconds:.1f} s"),
-    "cancelled": ("killed", "it was ended because it was told to"),
+    "cancelled": ("killed", CANCELLED),
     "signalled": ("killed", "it was killed by signal {signal}"),
     "not_started": ("not_started", "it could not be started: {reason}"),
     "abandoned": ("killed", "{reason}"),

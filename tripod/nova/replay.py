@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tripod.agents.folder import IsolatedProgram, Order
 from tripod.agents.jobs import job_attempts, order_of, recorded
+from tripod.agents.spool import CANCELLED
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.kinds import nova as kinds
 from tripod.nova.runner import (
@@ -58,7 +59,7 @@ def _tape_of(team: Team, name: str, turn: DueTurn) -> tuple[str, str]:
         order, result = order_of(team, ordered), recorded(team, ordered)
         if "argv" not in order:
             raise RefusedError(f"{name} cannot be played: an order of its runs was erased")
-        if ordered.state == "ended" and result.status != "killed":
+        if ordered.state == "ended" and result.problem != CANCELLED:
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
             tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)

@@ -34,6 +34,7 @@ from tripod.agents.folder import (
 )
 from tripod.agents.jobs import Attempt, job_attempts, recorded, spool_of_job
 from tripod.agents.spec import SpawnResult
+from tripod.agents.spool import CANCELLED
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.files import read_plain_file
@@ -335,7 +336,10 @@ async def _take_turn(
             job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
             hooks = IsolatedHooks(team, order, ISOLATED)
             await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
-        tell(settle_nova(team, run.opening.run))
+        now = settle_nova(team, run.opening.run)
+        tell(now)
+        if turn.key not in {one.key for one in now.due_turns()}:
+            return  # it is recorded, or nobody has to take it any more
 
 
 def settle_nova(team: Team, name: str) -> NovaRun:
@@ -409,7 +413,7 @@ def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
     first = 1 + max((one.attempt for one in ended), default=0)
     lost = sum(one.state == "abandoned" for one in attempts if one.attempt >= first)
     results = [(one, recorded(team, one)) for one in ended]
-    tried = [(one, result) for one, result in results if result.status != "killed"]
+    tried = [(one, result) for one, result in results if result.problem != CANCELLED]
     problem = ""
     usable: tuple[Attempt, SpawnResult, NovaAnswer] | None = None
     for one, result in tried:
