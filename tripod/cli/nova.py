@@ -15,7 +15,7 @@ from tripod.cli.commands import (
     text_param,
 )
 from tripod.errors import BadArgumentError
-from tripod.output import remark
+from tripod.output import emit, remark
 
 if TYPE_CHECKING:
     from tripod.projections.nova.run import NovaRun
@@ -142,7 +142,12 @@ def _show(call: CommandCall) -> None:
 
     with call.fresh() as team:
         run = nova_run(team.source, call.run_)
-    call.answer(nova_status(run), render_transcript(run).splitlines())
+    if call.html:
+        from tripod.report.page import render_nova
+
+        emit(render_nova(run).decode().splitlines())
+    else:
+        call.answer(nova_status(run), render_transcript(run).splitlines())
 
 
 def _replay(call: CommandCall) -> int:
@@ -254,6 +259,8 @@ list
 
 show RUN
     Print the transcript of a run.
+
+    --html         Print a page for a browser: gates, turns, critique and its answer.
     looks: always
 
 replay RUN

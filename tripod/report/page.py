@@ -21,6 +21,8 @@ from urllib.parse import quote
 
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import one_line
+from tripod.projections.nova.files import nova_status
+from tripod.projections.nova.run import NovaRun, NovaTurn
 from tripod.report.facts import LogEntry, TeamFacts, gather_facts
 from tripod.report.lanes import LaneChart, lane_chart
 from tripod.report.markup import (
@@ -142,6 +144,65 @@ def render_sessions(facts: SessionFacts, *, name: str = NAME) -> RenderedReport:
     """Render what recorded sessions exposed, of which no ledger knows."""
     page = _rendered("sessions.html", {"facts": facts, "live": None, "verdict": facts.verdict})
     return RenderedReport({name: page}, facts.exit_code, facts.verdict)
+
+
+class GateBar(NamedTuple):
+    """The bar of a cycle in the chart of gates: its place and its width, and its figures."""
+
+    number: int
+    left: float
+    width: float
+    uncertainty: float
+    said: str
+
+
+class PersonaLane(NamedTuple):
+    """The turns of a persona."""
+
+    persona: str
+    turns: tuple[NovaTurn, ...]
+
+
+def render_nova(run: NovaRun) -> bytes:
+    """Render a Nova run: its decision, gates, turns and critiques."""
+    status = nova_status(run)
+    end = run.finalized or {}
+    words = str(end.get("outcome") or run.state).replace("_", " ")
+    good = words in ("decided", "human accepted")
+    width = 960 / max(len(run.cycles), 1)
+    told = [(one.number, one.synthesis.epistemic) for one in run.cycles if one.synthesis]
+    gates = [
+        GateBar(
+            number,
+            width * (number - 1),
+            min(width * 0.6, 120),
+            float(state.uncertainty),
+            f"uncertainty {state.uncertainty}",
+        )
+        for number, state in told
+        if state is not None
+    ]
+    names = dict.fromkeys(turn.persona for turn in run.turns)
+    final = run.turns[-1] if run.turns else None
+    is_decided = final is not None and final.role == "final"
+    return _rendered(
+        "nova.html",
+        {
+            "live": None,
+            "verdict": CLEAN if good else FINDINGS if words == "failed" else CANNOT_TELL,
+            "words": words,
+            "run": run,
+            "status": status,
+            "gates": gates,
+            "threshold": float(run.opening.config["threshold"]),
+            "lanes": [
+                PersonaLane(name, tuple(turn for turn in run.turns if turn.persona == name))
+                for name in names
+            ],
+            "decision": str(final.fields.get("decision", "")) if final and is_decided else "",
+            "reason": str(end.get("reason") or ""),
+        },
+    )
 
 
 # A team -----------------------------------------------------------------------------------------
