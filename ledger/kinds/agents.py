@@ -10,9 +10,9 @@ from tripod.ledger.kinds.base import (
     Content,
     Count,
     Erasure,
-    Isolated,
     Kind,
     Name,
+    RunIsolation,
     Sha256,
     digest_of,
 )
@@ -104,7 +104,7 @@ class Delivered(TypedDict):
     sources: list[Count]
 
 
-class AgentIsolated(Isolated):
+class AgentIsolated(RunIsolation):
     """How far the run ``spawn`` was kept from the team; in the transaction that orders it."""
 
 

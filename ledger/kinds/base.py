@@ -74,7 +74,7 @@ class Maker(TypedDict):
     sha256: Sha256
 
 
-class Isolated(TypedDict):
+class RunIsolation(TypedDict):
     """How far the run ``spawn`` was kept from the team.
 
     ``namespace``: it ran where the files of ``hidden`` (paths from the team directory) do not

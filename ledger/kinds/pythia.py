@@ -12,9 +12,9 @@ from tripod.ledger.kinds.base import (
     Count,
     DecisionId,
     Erasure,
-    Isolated,
     Kind,
     Name,
+    RunIsolation,
     Sha256,
     digest_of,
 )
@@ -22,7 +22,7 @@ from tripod.ledger.kinds.base import (
 Confidence = Literal["high", "medium", "low"]
 
 
-class PythiaIsolated(Isolated):
+class PythiaIsolated(RunIsolation):
     """How far the run ``spawn`` was kept from the chat; in the transaction that orders it."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tripod import nova
 from tripod.cli.commands import (
     NOBODY,
     TEXT,
@@ -15,6 +14,19 @@ from tripod.cli.commands import (
     text_param,
 )
 from tripod.errors import BadArgumentError
+from tripod.nova.replay import carry_on, compare_nova, fork_nova, replay_nova
+from tripod.nova.runner import (
+    NovaLimits,
+    cancel_nova,
+    decide_nova,
+    list_nova,
+    load_personas,
+    nova_run,
+    open_nova,
+    order_persona,
+    state_in_words,
+    write_personas,
+)
 from tripod.output import emit, remark
 
 if TYPE_CHECKING:
@@ -26,9 +38,9 @@ MAX_TIME = 10**7  # seconds
 
 def _process(call: CommandCall) -> int:
     question = text_param(call.question, call.file, "question")
-    personas = nova.load_personas(call.persona_dir) if call.persona_dir else nova.load_personas()
+    personas = load_personas(call.persona_dir) if call.persona_dir else load_personas()
     turns, cost = _budget(call.budget)
-    limits = nova.NovaLimits(
+    limits = NovaLimits(
         threshold=call.threshold,
         rounds=call.max_rounds,
         concurrency=call.concurrency,
@@ -39,7 +51,7 @@ def _process(call: CommandCall) -> int:
     with call.fresh() as team:
         actor = call.known_actor() or NOBODY
         order = _order(call, team)
-        name = nova.open_nova(team, question, personas, limits, actor)
+        name = open_nova(team, question, personas, limits, actor)
         remark(f"run {name} begins; `tripod nova resume {name}` goes on with it if this one ends")
         return _carry_on(call, team, name, order)
 
@@ -69,7 +81,7 @@ def _order(call: CommandCall, team: Team) -> Any:
         timeout_s=call.timeout,
         require_namespace=call.require_namespace,
     )
-    return nova.order_persona(team, program, call.known_actor() or "tripod")
+    return order_persona(team, program, call.known_actor() or "tripod")
 
 
 def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
@@ -78,14 +90,13 @@ def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
     told = [""]
 
     def tell(run: NovaRun) -> None:
-        from tripod.nova.runner import state_in_words
 
         line = f"{name}: {state_in_words(run)}, {len(run.turns)} turns, {run.spent:f} USD"
         if line != told[0]:
             told[0] = line
             remark(line)
 
-    run = asyncio.run(nova.carry_on(team, name, order, tell))
+    run = asyncio.run(carry_on(team, name, order, tell))
     return _answer(call, run)
 
 
@@ -99,7 +110,6 @@ def _answer(call: CommandCall, run: NovaRun) -> int:
 
 
 def _lines(run: NovaRun, status: dict[str, Any]) -> list[str]:
-    from tripod.nova.runner import state_in_words
 
     name = run.opening.run
     lines = [f"{name}: {state_in_words(run)}, {len(run.turns)} turns, {status['cycle']} cycles"]
@@ -120,15 +130,13 @@ def _lines(run: NovaRun, status: dict[str, Any]) -> list[str]:
 
 def _resume(call: CommandCall) -> int:
     with call.fresh() as team:
-        from tripod.nova.runner import nova_run
-
         nova_run(team.source, call.run_)
         return _carry_on(call, team, call.run_, _order(call, team))
 
 
 def _list(call: CommandCall) -> None:
     with call.fresh() as team:
-        found = nova.list_nova(team)
+        found = list_nova(team)
     lines = [
         f"{one['run']} {one['outcome'] or one['state']}: {one['turns']} turns, cycle {one['cycle']}"
         for one in found
@@ -137,7 +145,6 @@ def _list(call: CommandCall) -> None:
 
 
 def _show(call: CommandCall) -> None:
-    from tripod.nova.runner import nova_run
     from tripod.projections.nova.files import nova_status, render_transcript
 
     with call.fresh() as team:
@@ -152,7 +159,7 @@ def _show(call: CommandCall) -> None:
 
 def _replay(call: CommandCall) -> int:
     with call.fresh() as team, call.progress():
-        found = nova.replay_nova(team, call.run_)
+        found = replay_nova(team, call.run_)
     same = not found.difference
     lines = [f"{call.run_}: the replay ends with the same bytes"] if same else found.difference
     call.answer({"run": call.run_, "same": same, "difference": list(found.difference)}, lines)
@@ -162,17 +169,16 @@ def _replay(call: CommandCall) -> int:
 def _fork(call: CommandCall) -> int:
     with call.fresh() as team:
         order = _order(call, team)
-        name = nova.fork_nova(team, call.run_, call.at, call.known_actor() or NOBODY)
+        name = fork_nova(team, call.run_, call.at, call.known_actor() or NOBODY)
         remark(f"run {name} begins with the turns 1 to {call.at} of {call.run_}")
         return _carry_on(call, team, name, order)
 
 
 def _compare(call: CommandCall) -> int:
-    from tripod.nova.runner import nova_run
 
     with call.fresh() as team:
         pair = [nova_run(team.source, name) for name in (call.run_, call.other)]
-    rows = list(nova.compare_nova(*pair))
+    rows = list(compare_nova(*pair))
     lines = []
     for row in rows:
         lines.append(f"turn {row.turn}: {row.how}")
@@ -186,7 +192,7 @@ def _compare(call: CommandCall) -> int:
 def _decide(call: CommandCall) -> None:
     with call.fresh() as team:
         actor = call.actor(needed=True)
-        run = nova.decide_nova(team, call.run_, call.choice, call.note or "", actor)
+        run = decide_nova(team, call.run_, call.choice, call.note or "", actor)
         _answer(call, run)
         if run.finalized is None:
             remark(f"`tripod nova resume {call.run_}` goes on with it")
@@ -194,7 +200,7 @@ def _decide(call: CommandCall) -> None:
 
 def _cancel(call: CommandCall) -> None:
     with call.fresh() as team:
-        run = nova.cancel_nova(team, call.run_, call.note or "it was cancelled", call.actor())
+        run = cancel_nova(team, call.run_, call.note or "it was cancelled", call.actor())
     _answer(call, run)
 
 
@@ -202,10 +208,10 @@ def _personas(call: CommandCall) -> None:
     if call.action == "init":
         if call.folder is None:
             raise BadArgumentError("personas init FOLDER: where are they to be written?")
-        written = nova.write_personas(call.folder)
+        written = write_personas(call.folder)
         call.answer({"written": written}, written or ["nothing was written: all are there"])
         return
-    found = nova.load_personas(call.folder) if call.folder else nova.load_personas()
+    found = load_personas(call.folder) if call.folder else load_personas()
     values = [
         {
             "short_name": one.short_name,

@@ -6,110 +6,106 @@ what another expert said in the same cycle.
 
 from __future__ import annotations
 
-import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from unittest.mock import patch
+from typing import Any
 
-from tripod import nova
-from tripod.agents.folder import IsolatedProgram
-from tripod.nova import runner
-from tripod.nova.prompt import NovaPrompt, prompt_for_turn
-from tripod.projections.nova.files import nova_changes
-from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.team import adoption
-from tripod.team.team import Team
 from tripod.verify.run import verify
 
 Tell = Callable[[str, str], None]
 QUESTION = "OAuth2 or custom JWT?"
 CHECK = "nova-independence"
-_KILLED_AT = 5  # turns
+KILLED_AT = 5  # turns
 
-# A coordinator that dies when the synthesis is recorded, before the gate is acted on.
+_TRIPOD = "import sys\nfrom tripod.cli import main\nsys.exit(main())\n"
+# A coordinator that dies when the synthesis is recorded and nothing followed from it yet.
 _DYING = f"""
-import asyncio, os, sys
-from tripod import nova
-from tripod.agents.folder import IsolatedProgram
-from tripod.team.team import Team
-def tell(run):
-    if len(run.turns) >= {_KILLED_AT}:
+import os
+from tripod.nova import runner
+real = runner.settle_nova
+def settle(team, name):
+    run = real(team, name)
+    if len(run.turns) >= {KILLED_AT}:
         os.kill(os.getpid(), 9)
-with Team(sys.argv[1]) as team:
-    name = nova.open_nova(
-        team, {QUESTION!r}, nova.load_personas(), nova.NovaLimits(), "alex"
-    )
-    order = nova.order_persona(team, IsolatedProgram(command=sys.argv[2:]), "alex")
-    asyncio.run(nova.carry_on(team, name, order, tell))
-"""
+    return run
+runner.settle_nova = settle
+{_TRIPOD}"""
+_LEAKING = f"""
+from tripod.nova import runner
+real = runner.prompt_for_turn
+def leaking(run, due, persona, problem=""):
+    prompt = real(run, due, persona, problem)
+    if due.role == "expert" and SAID:
+        prompt = prompt._replace(data=prompt.data + SAID[-1])
+    return prompt
+SAID = []
+answered = runner.stand_of_turn
+def stand(team, run, turn):
+    found = answered(team, run, turn)
+    if found.entry is not None and turn.role == "expert":
+        SAID.append(found.entry[1]["content"])
+    return found
+runner.prompt_for_turn, runner.stand_of_turn = leaking, stand
+{_TRIPOD}"""
 
 
 def play_panel(folder: str, program: str, tell: Tell) -> int:
     """Tell it in ``folder``; ``program`` is the scripted panel. Gives what went otherwise."""
     tell("step", "Nova: a question becomes a decision, and each step of it is an entry")
     project = f"{folder}/panel"
-    os.makedirs(project)
-    adoption.init(project, project="panel", new=True)
-    command = (sys.executable, program)
-    dead = subprocess.run(
-        [sys.executable, "-c", _DYING, project, *command], check=False, capture_output=True
-    )
-    tell("do", f"tripod nova process {QUESTION!r}: killed after turn {_KILLED_AT} (kill -9)")
-    with Team(project) as team:
-        team.refresh()
-        name = str(nova.list_nova(team)[0]["run"])
-        order = nova.order_persona(team, IsolatedProgram(command=command), "alex")
-        run = asyncio.run(nova.carry_on(team, name, order))
-    wrong = int(dead.returncode != -signal.SIGKILL)
+    wrong = _tripod(project, _DYING, "process", QUESTION, "--", sys.executable, program)
+    ended = wrong.returncode == -signal.SIGKILL
+    tell("do", f"tripod nova process {QUESTION!r}: killed (kill -9) after turn {KILLED_AT}")
+    (name,) = os.listdir(f"{project}/.nbs/nova")
+    done = _tripod(project, _TRIPOD, "resume", name, "--", sys.executable, program)
     tell("do", f"tripod nova resume {name}")
-    wrong += _decided(run, tell)
+    good = _decided(json.loads(done.stdout or "{}"), tell)
     report = verify(project)
     failed = [outcome.check for outcome in report.outcomes if outcome.failures]
     tell("bad" if failed else "good", f"  verify: {', '.join(failed) or 'no rule is broken'}")
-    return wrong + bool(failed) + _leaked(f"{folder}/leak", command, tell)
+    return (not ended) + (not good) + bool(failed) + _leaked(f"{folder}/leak", program, tell)
 
 
-def _decided(run: NovaRun, tell: Tell) -> int:
-    """Say what the run came to."""
-    gates = [f"cycle {one.number}: {one.verdict}" for one in run.cycles]
-    synthesis = run.syntheses[0].epistemic
-    uncertainty = "" if synthesis is None else f"{synthesis.uncertainty}"
-    tell("plain", f"  gate at 0.35, uncertainty {uncertainty}: {', '.join(gates)}")
-    revised = any(turn.role == "revision" for turn in run.turns)
-    decision = "" if run.finalized is None else str(run.turns[-1].fields.get("decision", ""))
-    changes = nova_changes(run) or {}
-    good = run.state == "done" and len(run.turns) == 8 and revised and bool(decision)
+def _tripod(project: str, script: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command of ``tripod nova`` by a script, in a project that is begun if it is new."""
+    if not os.path.isdir(project):
+        os.makedirs(project)
+        adoption.init(project, project="panel", new=True)
+    command = (sys.executable, "-c", script, "nova", words[0], "--json", "--as", "alex", *words[1:])
+    return subprocess.run(command, cwd=project, check=False, capture_output=True)
+
+
+def _decided(status: dict[str, Any], tell: Tell) -> bool:
+    """Say what the run came to; whether that is what its answers lead to."""
+    cycles = status.get("cycles") or [{}]
+    gate, changes = cycles[0], status.get("changes") or {}
+    tell(
+        "plain",
+        f"  gate at 0.35, uncertainty {gate.get('uncertainty')}: {gate.get('gate')} (the border); "
+        f"critique: {gate.get('critique')}, so it was revised",
+    )
+    good = (status.get("outcome"), status.get("turns"), gate.get("gate"), gate.get("critique")) == (
+        "decided", 8, "proceed", "minor",
+    )  # fmt: skip
     tell(
         "good" if good else "bad",
-        f"  {len(run.turns)} turns, revised after the critique: {decision} "
-        f"(know {changes.get('know')}, uncertainty {changes.get('uncertainty')})",
+        f"  {status.get('outcome')} after {status.get('turns')} turns: know {changes.get('know')}, "
+        f"uncertainty {changes.get('uncertainty')}, confidence {status.get('confidence')}",
     )
-    return not good
+    return good
 
 
-def _leaked(project: str, command: tuple[str, ...], tell: Tell) -> int:
+def _leaked(project: str, program: str, tell: Tell) -> int:
     """An expert that is handed what another one said."""
-    os.makedirs(project)
-    adoption.init(project, project="leak", new=True)
-
-    with Team(project) as team:
-
-        def leaking(run: NovaRun, due: DueTurn, persona: str, problem: str = "") -> NovaPrompt:
-            prompt = prompt_for_turn(run, due, persona, problem)
-            now = runner.nova_run(team.source, name)
-            said = "".join(turn.text for turn in now.turns if turn.role == "expert")
-            return prompt._replace(data=prompt.data + said.encode())
-
-        limits = nova.NovaLimits(concurrency=1)
-        name = nova.open_nova(team, QUESTION, nova.load_personas(), limits, "alex")
-        order = nova.order_persona(team, IsolatedProgram(command=command), "alex")
-        with patch.object(runner, "prompt_for_turn", leaking):
-            asyncio.run(nova.carry_on(team, name, order))
+    words = ("process", QUESTION, "--concurrency", "1", "--", sys.executable, program)
+    _tripod(project, _LEAKING, *words)
     report = verify(project)
-    tell("do", "a coordinator that hands each expert what the others said")
+    tell("do", "a coordinator that hands each expert what the one before it said")
     found = [one for outcome in report.outcomes for one in outcome.findings if one.check == CHECK]
     for finding in found[:1]:
         tell("bad", f"    caught; {CHECK}: {finding.where}: {finding.message}")

@@ -57,10 +57,10 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "acks_ahead", "actors", "addressed", "agents", "anchors", "archives", "assessments", "claims",
-    "cursors", "failures", "forks", "inputs", "isolations", "keys", "merged", "peers",
-    "read_positions", "readers", "redactions", "seals", "sessions", "sessions_read", "worker_steps",
-    "workers",
+    "acks_ahead", "actors", "addressed", "agents", "anchors", "archives", "assessments",
+    "checkpoints", "claims", "cursors", "failures", "forks", "inputs", "isolations", "keys",
+    "merged", "nova_entries", "nova_runs", "peers", "read_positions", "readers", "redactions",
+    "seals", "sessions", "sessions_read", "worker_steps", "workers",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

@@ -61,13 +61,16 @@ SELDOM = {
 bodies. Most other names here come with one of these two."""
 
 CALLED_MOST = {
-    ("bus", "publish", "ann", "done", "low"): 64,
-    ("bus", "check"): 64,
-    ("chat", "read", "live", "--last", "10"): 66,
-    ("chat", "send", "live", "ann", "hello"): 66,
-    ("scribe", "log", "T", "-p", "ann", "-r", "why", "--ref", "live.chat:~L7"): 67,
+    ("bus", "publish", "ann", "done", "low"): 66,
+    ("bus", "check"): 66,
+    ("chat", "read", "live", "--last", "10"): 68,
+    ("chat", "send", "live", "ann", "hello"): 68,
+    ("scribe", "log", "T", "-p", "ann", "-r", "why", "--ref", "live.chat:~L7"): 69,
 }
-"""What is called most, and how many modules of ours each imports. These numbers only fall."""
+"""What is called most, and how many modules of ours each imports.
+
+These numbers only fall, but for the tables of a new protocol: each act folds into all tables.
+"""
 
 PROGRAM = """
 import builtins, importlib, sys
