@@ -273,7 +273,6 @@ replay RUN
     Play a run again from its recorded answers, and compare: it has to end with the same bytes.
 
     The replay has a ledger of its own, which is thrown away. Exit code 1: they differ.
-    looks: always
 
 fork RUN [COMMAND]...
     Begin a new run that has the first turns of another one, and go on from there.

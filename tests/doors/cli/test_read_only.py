@@ -64,6 +64,9 @@ LOOKING = {
     "peer show": ["ann"],
     "pythia due": [],
     "pythia show": [],
+    "nova list": [],
+    "nova show": ["which"],
+    "nova compare": ["which", "which"],
     "log": [],
     "query": ["SELECT count(*) FROM log"],
     "diff": [".", "."],
@@ -136,6 +139,7 @@ def made(folder: Path) -> Place:
     done("bus", "publish", "eve", "task", "high", "more of it")
     worker = done("worker", "spawn", "job", ".", "a task", "--", "/bin/cat").split()[-1]
     done("worker", "watch", "--timeout", "60")
+    assert run(project, "nova", "process", "Which?", "--", "/bin/false").code == 1
     done("actor", "enrol", "ann")
     witness = done("witness", "new", str(folder / "witness"), "--name", "example.org/w")
     assert witness
