@@ -94,8 +94,6 @@ def replay_nova(team: Team, name: str) -> NovaReplay:
     """
     run = nova_run(team.source, name)
     body = team.source.body(run.opening.seq)
-    if any("size" not in one["content"] for one in body["personas"]):
-        raise RefusedError(f"{name} cannot be played: its personas were erased")
     opened, blobs = opening_again(team, body)
     with tempfile.TemporaryDirectory(prefix="tripod-replay-") as folder:
         tapes = Tapes(team, name, folder)
@@ -122,7 +120,13 @@ async def _play(team: Team, run: NovaRun, tapes: Tapes) -> NovaRun:
 
 
 def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, list[bytes]]:
-    """What began a run, to begin another one with: the body, and the bytes of its personas."""
+    """What began a run, to begin another one with: the body, and the bytes of its personas.
+
+    Raises:
+        RefusedError: it was erased.
+    """
+    if not body["personas"]:
+        raise RefusedError(f"{body['run']} cannot be played: its question and personas were erased")
     blobs = [team.source.content(one["content"]) for one in body["personas"]]
     question = team.source.content(body["question"])
     opened: kinds.NovaOpened = {

@@ -298,6 +298,12 @@ async def advance(
         RefusedError, LedgerError: nothing could be recorded.
     """
     tell = tell or _tell_nobody
+    run = nova_run(team.source, name)
+    if not run.opening.personas and run.finalized is None:
+        raise RefusedError(
+            f"{name} cannot go on: its question and personas were erased; `tripod nova cancel "
+            f"{name}` ends it"
+        )
     jobs.sweep(team)
     sweep_run_folders(team)
     while True:
