@@ -52,10 +52,11 @@ def render_transcript(run: NovaRun) -> str:
             parts.append(f"## Cycle {cycle}")
         parts.append(f"### Turn {turn.number}: {turn.persona}, {turn.role}")
         parts += filter(None, [format_epistemic(turn), _quoted(turn.text)])
-        if turn.role == "synthesis" and run.cycles[cycle - 1].verdict is not None:
-            parts.append(f"Gate of cycle {cycle}: {run.cycles[cycle - 1].verdict}.")
-        if turn.role == "critique" and run.cycles[cycle - 1].flaws is not None:
-            parts.append(f"Critique of cycle {cycle}: {run.cycles[cycle - 1].flaws}.")
+        found = run.cycles[cycle - 1] if 0 < cycle <= run.number else None
+        if turn.role == "synthesis" and found is not None and found.verdict is not None:
+            parts.append(f"Gate of cycle {cycle}: {found.verdict}.")
+        if turn.role == "critique" and found is not None and found.flaws is not None:
+            parts.append(f"Critique of cycle {cycle}: {found.flaws}.")
     for one in run.cycles:
         parts += (f"In cycle {one.number} {who} gave no turn." for who in one.missed)
     if run.finalized is not None:
@@ -161,7 +162,9 @@ def _signed(change: Decimal) -> str:
 
 def nova_event(seq: int, kind: str, body: Mapping[str, Any]) -> str:
     """A line of ``events.ndjson``: texts of personas stand in the transcript, and not here."""
-    left_out = {"content", "parsed", "question", "personas", "decision", "note", "v", "run"}
+    left_out = {"content", "parsed", "question", "personas", "note", "v", "run"}
+    if kind == "nova.finalized":
+        left_out.add("decision")  # a text there; that of a gate or a critique is a word
     value = {"seq": seq, "kind": kind} | {k: v for k, v in body.items() if k not in left_out}
     return json.dumps(value, ensure_ascii=True, sort_keys=True)
 

@@ -177,19 +177,19 @@ class NovaRun:
         if kind in ("nova.turn.recorded", "nova.turn.missed"):
             self.spent += Decimal(body.get("cost") or 0)
             role, cycle = str(body["role"]), int(body["cycle"])
-            while self.number < cycle:  # a record that goes on where it should not
+            if self.number < cycle:  # a record that goes on where it should not
                 self._begin_cycle()
             if kind == "nova.turn.missed":
                 self._miss(role, str(body["persona"]), str(body["problem"]))
             else:
                 self._speak(_turn_of(seq, body, content))
         elif kind == "nova.converged":
-            self.cycles[-1].converged = True
+            self._here().converged = True
         elif kind == "nova.gate.decided":
-            self.cycles[-1].verdict = body["decision"]
+            self._here().verdict = body["decision"]
             self._go("gating", "gate")
         elif kind == "nova.critique.decided":
-            self.cycles[-1].flaws = body["decision"]
+            self._here().flaws = body["decision"]
             self._go("deciding", "class")
         elif kind == "nova.escalated":
             self.escalated = seq
@@ -209,7 +209,7 @@ class NovaRun:
         self.turns.append(turn)
         role = turn.role
         if role == "expert":
-            self.cycles[-1].spoken[turn.persona] = turn
+            self._here().spoken[turn.persona] = turn
             self._settle_experts()
             return
         if role == "unpack":
@@ -219,21 +219,27 @@ class NovaRun:
             self.selected = tuple(dict.fromkeys(chosen)) or self.opening.experts
         elif role == "synthesis":
             self.syntheses.append(turn)
-            self.cycles[-1].synthesis = turn
+            self._here().synthesis = turn
         elif role == "critique":
-            self.cycles[-1].critique = turn
+            self._here().critique = turn
         self._go(_BEFORE[role], role)
 
     def _miss(self, role: str, persona: str, problem: str) -> None:
         if role == "expert":
-            self.cycles[-1].missed[persona] = problem
+            self._here().missed[persona] = problem
             self._settle_experts()
         else:
             self.failure = f"{persona}: {problem}"
             self._go(_BEFORE[role], "attempts used up")
 
+    def _here(self) -> NovaCycle:
+        """The newest cycle; a record that goes on where it should not begins one."""
+        if not self.cycles:
+            self._begin_cycle()
+        return self.cycles[-1]
+
     def _settle_experts(self) -> None:
-        cycle = self.cycles[-1]
+        cycle = self._here()
         if all(one in cycle.spoken or one in cycle.missed for one in self.selected):
             self._go("analyzing", "experts")
             if self.state == "failed":
@@ -304,8 +310,10 @@ class NovaRun:
             body = {"cycle": self.number, "critique": seq, "decision": decision}
             return self._due("nova.critique.decided", body)
         if self.state == "awaiting_human":
-            reason = "converged_unresolved" if self.cycles[-1].converged else "max_rounds"
-            return None if self.escalated is not None else self._due_escalation(reason)
+            if self.escalated is not None:
+                return None
+            has_converged = bool(self.cycles) and self.cycles[-1].converged
+            return self._due_escalation("converged_unresolved" if has_converged else "max_rounds")
         if self.state in SPEAKING:
             return self._due_escalation("budget") if self.turns_left() == 0 else None
         return self._due_end()
