@@ -17,7 +17,7 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod import bus, chat, decisions, errors, pythia, verify, workers
+    from tripod import bus, chat, decisions, errors, nova, pythia, verify, workers
     from tripod.errors import TripodError
     from tripod.ledger import Entry, Head
     from tripod.ledger.ids import now_us
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Adoption", "Entry", "Head", "Rebuilt", "Recorder", "Team", "TripodError", "__version__",
-    "backup", "bus", "chat", "decisions", "errors", "init", "now_us", "open_team", "pythia",
+    "backup", "bus", "chat", "decisions", "errors", "init", "nova", "now_us", "open_team", "pythia",
     "rebuild", "sync", "verify", "workers",
 ]  # fmt: skip
 
@@ -49,5 +49,5 @@ if not TYPE_CHECKING:
             "recovery.rebuild",
             "recovery.backup",
         ),
-        ("bus", "chat", "decisions", "errors", "pythia", "verify", "workers"),
+        ("bus", "chat", "decisions", "errors", "nova", "pythia", "verify", "workers"),
     )

@@ -46,8 +46,8 @@ _EPISTEMIC = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?")
 _PLACES = Decimal("0.0001")
-_MOST = 200  # values of one list
-_LONG = 8_000  # characters of one of them
+MAX_LIST = 200  # values of one list
+MAX_TEXT = 8_000  # characters of one of them
 
 
 class _Open(Settings):
@@ -67,11 +67,11 @@ def _text(value: object) -> object:
 
 def _texts(value: object) -> object:
     found = [value] if isinstance(value, str) and value.strip() else value
-    if not isinstance(found, list) or len(found) > _MOST:
-        raise ValueError(f"the value is not a list of at most {_MOST} texts")
+    if not isinstance(found, list) or len(found) > MAX_LIST:
+        raise ValueError(f"the value is not a list of at most {MAX_LIST} texts")
     for one in found:
-        if len(str(_text(one))) > _LONG:
-            raise ValueError(f"a text of more than {_LONG} characters")
+        if len(str(_text(one))) > MAX_TEXT:
+            raise ValueError(f"a text of more than {MAX_TEXT} characters")
     return tuple(one.strip() for one in found)
 
 
@@ -150,8 +150,8 @@ class Flaw(_Open):
 
 
 def _flaws(value: object) -> object:
-    if not isinstance(value, list) or len(value) > _MOST:
-        raise ValueError(f"the value is not a list of at most {_MOST} issues (severity, text)")
+    if not isinstance(value, list) or len(value) > MAX_LIST:
+        raise ValueError(f"the value is not a list of at most {MAX_LIST} issues (severity, text)")
     return tuple(value)
 
 
@@ -190,7 +190,7 @@ class _Final(_Open):
     confidence: Annotated[str | None, Rule(lambda value: str(_share(value, ROUND_FLOOR)))] = None
 
 
-_SHAPES: dict[str, tuple[Any, str]] = {
+SHAPES: dict[str, tuple[Any, str]] = {
     "unpack": (_Unpack, ""),
     "expert": (_Expert, "analysis"),
     "synthesis": (_Synthesis, "proposal"),
@@ -227,7 +227,7 @@ def read_answer(role: str, text: str) -> NovaAnswer:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_ANSWER:
         raise MalformedError(f"the answer has more than {MAX_ANSWER} bytes")
     form, values, rest = _form_of(text.replace("\r\n", "\n"))
-    shape, main = _SHAPES[role]
+    shape, main = SHAPES[role]
     if main and main not in values and rest.strip():
         values[main] = rest
     fields = judge(shape, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import (
@@ -11,9 +12,12 @@ from tripod.cli.commands import (
     CommandCall,
     NumberParam,
     command_group,
+    moment_param,
     text_param,
+    whole_number_param,
 )
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.nova.reader import NovaStanding, metrics_of_nova, standing_of_nova
 from tripod.nova.replay import carry_on, compare_nova, fork_nova, replay_nova
 from tripod.nova.runner import (
     NovaLimits,
@@ -27,18 +31,31 @@ from tripod.nova.runner import (
     state_in_words,
     write_personas,
 )
-from tripod.output import emit, remark
+from tripod.output import emit, one_line, remark
 
 if TYPE_CHECKING:
     from tripod.projections.nova.run import NovaRun
     from tripod.team.team import Team
 
 MAX_TIME = 10**7  # seconds
+MAX_TURNS = 10**6
+REASONS = {
+    "max_rounds": "no further cycle is allowed, and the question is not settled",
+    "converged_unresolved": "the syntheses hardly change any more, and the question is not settled",
+    "budget": "the budget is spent",
+    "no_expert_spoke": "no expert gave an answer that could be used",
+}
+"""The reasons that entries give in one word, for people."""
 
 
 def _process(call: CommandCall) -> int:
-    question = text_param(call.question, call.file, "question")
-    personas = load_personas(call.persona_dir) if call.persona_dir else load_personas()
+    # The words behind `--` follow QUESTION: with --file the first of them takes its place.
+    is_in_file = call.file is not None
+    question = text_param(None if is_in_file else call.question, call.file, "question")
+    command = [call.question, *call.command] if is_in_file and call.question else call.command
+    if not question.strip():
+        raise BadArgumentError("question: none given (as argument, or by --file)")
+    personas = load_personas(call.persona_dir)
     turns, cost = _budget(call.budget)
     limits = NovaLimits(
         threshold=call.threshold,
@@ -50,7 +67,7 @@ def _process(call: CommandCall) -> int:
     )
     with call.fresh() as team:
         actor = call.known_actor() or NOBODY
-        order = _order(call, team)
+        order = _order(call, team, command)
         name = open_nova(team, question, personas, limits, actor)
         remark(f"run {name} begins; `tripod nova resume {name}` goes on with it if this one ends")
         return _carry_on(call, team, name, order)
@@ -58,21 +75,26 @@ def _process(call: CommandCall) -> int:
 
 def _budget(words: Any) -> tuple[int | None, str | None]:
     """What may be spent: turns, as in ``12t``, and US dollars."""
-    turns: int | None = None
-    cost: str | None = None
-    for word in words or ():
-        if word.endswith("t") and word[:-1].isdecimal() and word.isascii():
-            turns = int(word[:-1][:15])
-        else:
-            cost = word
-    return turns, cost
+    turns = [word for word in words or () if word.endswith("t")]
+    cost = [word for word in words or () if not word.endswith("t")]
+    if max(len(turns), len(cost)) > 1:
+        raise BadArgumentError(
+            f"budget: {' and '.join(turns if len(turns) > 1 else cost):.80}: give one number of "
+            "turns (12t) and one amount of US dollars (2.50) at most"
+        )
+    number = whole_number_param(turns[0][:-1], 1, MAX_TURNS) if turns else None
+    if turns and number is None:
+        raise BadArgumentError(
+            f"budget: {turns[0]:.40} is no number of turns from 1t to {MAX_TURNS}t"
+        )
+    return number, cost[0] if cost else None
 
 
-def _order(call: CommandCall, team: Team) -> Any:
+def _order(call: CommandCall, team: Team, command: Sequence[str]) -> Any:
     from tripod.agents.folder import IsolatedProgram
 
     program = IsolatedProgram(
-        command=call.command,
+        command=command,
         profile=call.profile,
         model=call.model,
         effort=call.effort,
@@ -81,7 +103,18 @@ def _order(call: CommandCall, team: Team) -> Any:
         timeout_s=call.timeout,
         require_namespace=call.require_namespace,
     )
-    return order_persona(team, program, call.known_actor() or "tripod")
+    try:
+        return order_persona(team, program, call.known_actor() or "tripod")
+    except NotFoundError as error:
+        hint = (
+            "Or say what answers for the personas: `-- PROGRAM` behind all other arguments, or "
+            "--profile FILE"
+        )
+        if command:
+            hint = "With --file all words behind the options are the program"
+            if call.get("file") is None:
+                raise
+        raise NotFoundError(f"{error}. {hint}") from error
 
 
 def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
@@ -96,65 +129,124 @@ def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
             told[0] = line
             remark(line)
 
-    run = asyncio.run(carry_on(team, name, order, tell))
-    return _answer(call, run)
+    asyncio.run(carry_on(team, name, order, tell))
+    return _answer(call, team, name)
 
 
-def _answer(call: CommandCall, run: NovaRun) -> int:
+def _answer(call: CommandCall, team: Team, name: str) -> int:
     """Print how a run stands; 0 where it came to a decision, or was closed by a person."""
-    from tripod.projections.nova.files import nova_status
-
-    status = nova_status(run)
-    call.answer(status, _lines(run, status))
-    return 0 if status["outcome"] in ("decided", "human_accepted", "closed") else 1
+    found = standing_of_nova(team, name)
+    call.answer(found.status, _lines(found))
+    return 0 if found.status["outcome"] in ("decided", "human_accepted", "closed") else 1
 
 
-def _lines(run: NovaRun, status: dict[str, Any]) -> list[str]:
-
-    name = run.opening.run
-    lines = [f"{name}: {state_in_words(run)}, {len(run.turns)} turns, {status['cycle']} cycles"]
+def _lines(found: NovaStanding) -> list[str]:
+    """What became of a run: the decision, or why it has no decision; what to do next."""
+    run, status = found.run, found.status
+    spent = f"{_many(len(run.turns), 'turn')}, {_many(run.number, 'cycle')}"
+    lines = [f"{run.opening.run}: {state_in_words(run)}, {spent}"]
     if run.finalized is not None and "decision" in run.finalized:
-        final = run.turns[-1]
-        lines.append(str(final.fields.get("decision", "")))
+        lines.append(str(run.turns[-1].fields.get("decision", "")))
         stated = status["stated_confidence"]
         more = f" (it states {stated})" if stated else ""
         lines.append(f"confidence {status['confidence']}{more}")
-    elif run.finalized is not None and run.finalized.get("reason"):
-        lines.append(str(run.finalized["reason"]))
-    elif run.state == "awaiting_human":
-        lines.append(
-            f"a person has to decide: `tripod nova decide {name} accept` (or redirect, close)"
-        )
-    return lines
+    elif status["reason"]:
+        lines.append(f"reason: {REASONS.get(status['reason'], status['reason'])}")
+    return [*lines, f"next: {found.next}"] if found.next else lines
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _resume(call: CommandCall) -> int:
     with call.fresh() as team:
-        nova_run(team.source, call.run_)
-        return _carry_on(call, team, call.run_, _order(call, team))
+        if nova_run(team.source, call.run_).finalized is not None:
+            remark(f"{call.run_} is over: nothing was run")
+            return _answer(call, team, call.run_)
+        return _carry_on(call, team, call.run_, _order(call, team, call.command))
 
 
 def _list(call: CommandCall) -> None:
     with call.fresh() as team:
         found = list_nova(team)
     lines = [
-        f"{one['run']} {one['outcome'] or one['state']}: {one['turns']} turns, cycle {one['cycle']}"
+        f"{one['run']}: {one['outcome'] or one['state']}, {_many(one['turns'], 'turn')}, "
+        f"{_many(one['cycle'], 'cycle')}"
         for one in found
     ]
     call.answers(found, lines)
 
 
-def _show(call: CommandCall) -> None:
-    from tripod.projections.nova.files import nova_status, render_transcript
-
+def _status(call: CommandCall) -> None:
     with call.fresh() as team:
-        run = nova_run(team.source, call.run_)
+        found = standing_of_nova(team, call.run_)
+    call.answer(found.status, _standing_lines(found))
+
+
+def _standing_lines(found: NovaStanding) -> list[str]:
+    from tripod.projections.nova.files import format_epistemic
+
+    run, status = found.run, found.status
+    lines = [f"{run.opening.run}: {state_in_words(run)}"]
+    why = status["reason"]
+    lines += [f"reason: {REASONS.get(why, one_line(why))}"] if why else []
+    lines.append(f"question: {one_line(run.opening.question)}")
+    spent = (
+        f"{_many(len(run.turns), 'turn')}, {run.number} of {_many(run.limit, 'cycle')}, "
+        f"{run.spent:f} USD"
+    )
+    if status["budget_turns"] or status["budget_cost"]:
+        allowed = [f"{status['budget_turns']} turns"] if status["budget_turns"] else []
+        allowed += [f"{status['budget_cost']} USD"] if status["budget_cost"] else []
+        spent += f" (budget: {', '.join(allowed)}, once more for each decision of a person)"
+    lines.append(f"spent: {spent}")
+    for cycle in run.cycles:
+        parts = [f"{len(cycle.spoken)} of {len(run.selected)} experts spoke"]
+        parts += [f"{who} did not: {one_line(why)}" for who, why in cycle.missed.items()]
+        if cycle.synthesis is not None:
+            parts.append(f"{format_epistemic(cycle.synthesis)} (threshold {status['threshold']})")
+        parts += ["converged"] if cycle.converged else []
+        parts += [f"gate: {cycle.verdict}"] if cycle.verdict else []
+        parts += [f"critique: {cycle.flaws}"] if cycle.flaws else []
+        lines.append(f"cycle {cycle.number}: {'; '.join(parts)}")
+    for one in found.agents:
+        words = {"running": "runs", "ended": "has answered, and nothing is recorded of it yet"}
+        state = words.get(one.state, "is lost: it was killed with the command that ran it")
+        lines.append(f"{one.persona} ({one.role}, attempt {one.attempt}) {state}: {one.spawn}")
+    if found.next:
+        lines.append(f"next: {found.next}")
+    return lines
+
+
+def _metrics(call: CommandCall) -> None:
+    from tripod.projections.nova.metrics import metric_text
+
+    since = moment_param(call.since, "since")
+    with call.fresh() as team:
+        over, found = metrics_of_nova(team, 1_000_000 * (since or 0))
+    values = [
+        one._asdict() | {"value": None if one.value is None else f"{one.value:f}"} for one in found
+    ]
+    lines = [f"{over} {'run is' if over == 1 else 'runs are'} over"]
+    for one in found:
+        missed = ", missed" if one.meets is False else ""
+        target = f" (target: {one.target}{missed})" if one.target else ""
+        lines += [f"{one.name}: {metric_text(one)}{target}", f"    {one.definition}"]
+    call.answers(values, lines)
+
+
+def _show(call: CommandCall) -> None:
+    with call.fresh() as team:
+        found = standing_of_nova(team, call.run_)
     if call.html:
         from tripod.report.page import render_nova
 
-        emit(render_nova(run).decode().splitlines())
+        emit(render_nova(found.run).decode().splitlines())
     else:
-        call.answer(nova_status(run), render_transcript(run).splitlines())
+        from tripod.projections.nova.files import render_transcript
+
+        call.answer(found.status, render_transcript(found.run).splitlines())
 
 
 def _replay(call: CommandCall) -> int:
@@ -168,7 +260,7 @@ def _replay(call: CommandCall) -> int:
 
 def _fork(call: CommandCall) -> int:
     with call.fresh() as team:
-        order = _order(call, team)
+        order = _order(call, team, call.command)
         name = fork_nova(team, call.run_, call.at, call.known_actor() or NOBODY)
         remark(f"run {name} begins with the turns 1 to {call.at} of {call.run_}")
         return _carry_on(call, team, name, order)
@@ -192,26 +284,27 @@ def _compare(call: CommandCall) -> int:
 def _decide(call: CommandCall) -> None:
     with call.fresh() as team:
         actor = call.actor(needed=True)
-        run = decide_nova(team, call.run_, call.choice, call.note or "", actor)
-        _answer(call, run)
-        if run.finalized is None:
-            remark(f"`tripod nova resume {call.run_}` goes on with it")
+        decide_nova(team, call.run_, call.choice, call.note or "", actor)
+        _answer(call, team, call.run_)
 
 
 def _cancel(call: CommandCall) -> None:
     with call.fresh() as team:
-        run = cancel_nova(team, call.run_, call.note or "it was cancelled", call.actor())
-    _answer(call, run)
+        cancel_nova(team, call.run_, call.note or "it was cancelled", call.actor())
+        _answer(call, team, call.run_)
 
 
 def _personas(call: CommandCall) -> None:
     if call.action == "init":
         if call.folder is None:
-            raise BadArgumentError("personas init FOLDER: where are they to be written?")
+            raise BadArgumentError(
+                "personas init: no folder given; `tripod nova personas init FOLDER` writes a set "
+                "into it, and leaves each file that is there"
+            )
         written = write_personas(call.folder)
         call.answer({"written": written}, written or ["nothing was written: all are there"])
         return
-    found = load_personas(call.folder) if call.folder else load_personas()
+    found = load_personas(call.folder)
     values = [
         {
             "short_name": one.short_name,
@@ -247,7 +340,7 @@ process [QUESTION] [COMMAND]...
     prompt on standard input and prints its answer. Where none is given, the coding agent of
     --profile is run.
 
-    --file FILE          Read the question from FILE, or - for stdin.
+    --file FILE          Read the question from FILE, or - for stdin; QUESTION is left out then.
     --persona-dir FOLDER  The personas; else those that ship with tripod.
     --max-rounds N       Cycles at most. [default: 5]
     --threshold X        The gate: a synthesis more uncertain is sent back. [default: 0.35]
@@ -261,6 +354,16 @@ resume RUN [COMMAND]...
 {_PROGRAM}
 list
     List all runs, oldest first.
+    looks: always
+
+status RUN
+    Print how a run stands: its state, cycles and gates, what it spent, what runs, what to do next.
+    looks: always
+
+metrics
+    Print figures over the runs that are over, each with its definition and the design's target.
+
+    --since WHEN   Runs that began since WHEN: 2h or 7d ago, or 2026-02-12T14:00:00.
     looks: always
 
 show RUN
@@ -309,6 +412,7 @@ _KINDS = {
     "ACTION": ChoiceParam("init", "list", "check"),
 }
 _WORKS = [
-    _process, _resume, _list, _show, _replay, _fork, _compare, _decide, _cancel, _personas,
+    _process, _resume, _list, _status, _metrics, _show, _replay, _fork, _compare, _decide,
+    _cancel, _personas,
 ]  # fmt: skip
 COMMANDS = {"nova": command_group(_NOVA, _WORKS, _KINDS)}

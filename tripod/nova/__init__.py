@@ -9,7 +9,16 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.nova.replay import carry_on, compare_nova, fork_nova, replay_nova
+    from tripod.agents.folder import IsolatedProgram
+    from tripod.nova.reader import NovaStanding, metrics_of_nova, standing_of_nova
+    from tripod.nova.replay import (
+        NovaDifference,
+        NovaReplay,
+        carry_on,
+        compare_nova,
+        fork_nova,
+        replay_nova,
+    )
     from tripod.nova.runner import (
         NovaLimits,
         cancel_nova,
@@ -20,11 +29,16 @@ if TYPE_CHECKING:
         order_persona,
         write_personas,
     )
+    from tripod.projections.nova.answers import Persona
+    from tripod.projections.nova.metrics import MetricValue
+    from tripod.projections.nova.run import NovaRun
 
 __all__ = [
-    "NovaLimits", "cancel_nova", "carry_on", "compare_nova", "decide_nova", "fork_nova",
-    "list_nova", "load_personas", "open_nova", "order_persona", "replay_nova", "write_personas",
+    "IsolatedProgram", "MetricValue", "NovaDifference", "NovaLimits", "NovaReplay", "NovaRun",
+    "NovaStanding", "Persona", "cancel_nova", "carry_on", "compare_nova", "decide_nova",
+    "fork_nova", "list_nova", "load_personas", "metrics_of_nova", "open_nova", "order_persona",
+    "replay_nova", "standing_of_nova", "write_personas",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("runner", "replay"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("runner", "replay", "reader"))

@@ -159,9 +159,12 @@ def fork_nova(team: Team, name: str, turn: int, actor: str) -> str:
 
     Raises:
         NotFoundError: there is no such run.
+        RefusedError: it has no turn.
         BadArgumentError: it has fewer turns.
     """
     run = nova_run(team.source, name)
+    if not run.turns:
+        raise RefusedError(f"{name} has no turn: there is nothing to go on from")
     if not 1 <= turn <= len(run.turns):
         raise BadArgumentError(f"{name} has turns 1 to {len(run.turns)}, and no turn {turn}")
     opened, blobs = opening_again(team, team.source.body(run.opening.seq))

@@ -104,24 +104,30 @@ Tell = Callable[[NovaRun], None]
 
 # Personas --------------------------------------------------------------------------------------
 
+_WRITES_A_SET = "`tripod nova personas init FOLDER` writes a set"
 CORE_SET = os.path.join(os.path.dirname(__file__), "personas")
 """The folder of the personas that ship with us."""
 
 
-def load_personas(folder: str = CORE_SET) -> list[Persona]:
+def load_personas(folder: str | None = None) -> list[Persona]:
     """Read the personas of a folder: ``core/DCE.md``, ``core/CAE.md``, ``experts/*.md``.
+
+    Without a folder they are those that ship with us.
 
     Raises:
         NotFoundError: a core persona, or every expert, is missing.
         BadArgumentError: a file is no persona, or two have one name.
     """
+    folder = folder or CORE_SET
     experts = f"{folder}/experts"
     try:
         names = sorted(name for name in os.listdir(experts) if name.endswith(".md"))
     except OSError as error:
-        raise NotFoundError(f"{experts}: {error.strerror}: no experts can be asked") from error
+        raise NotFoundError(
+            f"{experts}: {error.strerror}: no expert can be asked; {_WRITES_A_SET}"
+        ) from error
     if not names:
-        raise NotFoundError(f"{experts} has no file *.md: no experts can be asked")
+        raise NotFoundError(f"{experts} has no file *.md: no expert can be asked; {_WRITES_A_SET}")
     if len(names) > MAX_PERSONAS:
         raise BadArgumentError(f"{experts} has {len(names)} personas, more than {MAX_PERSONAS}")
     found: dict[str, Persona] = {}
@@ -146,9 +152,7 @@ def _load_persona(folder: str, path: str) -> Persona:
     try:
         data = read_plain_file(f"{folder}/{path}", MAX_PERSONA, named=True)
     except FileNotFoundError as error:
-        raise NotFoundError(
-            f"{folder}/{path} is missing; `tripod nova personas init FOLDER` writes a set"
-        ) from error
+        raise NotFoundError(f"{folder}/{path} is missing; {_WRITES_A_SET}") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadArgumentError(f"{folder}/{path} cannot be read: {reason}") from error
@@ -252,6 +256,8 @@ def _config(limits: NovaLimits) -> kinds.NovaConfig:
     if limits.cost is not None:
         if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", limits.cost) is None:
             raise BadArgumentError(f"budget: {limits.cost:.40} is no amount such as 2.50")
+        if not Decimal(limits.cost):
+            raise BadArgumentError("budget: with 0 US dollars no turn could be taken")
         config["cost"] = f"{Decimal(limits.cost):.4f}"
     if limits.log is not None:
         from tripod.projections.decisions.format import decision_log_name_problem
@@ -571,6 +577,8 @@ def state_in_words(run: NovaRun) -> str:
     """The state of a run for people: with its cycle, or with its outcome."""
     if run.finalized is not None:
         return f"over: {run.finalized['outcome']}"
+    if run.state == "awaiting_human":
+        return "a person has to decide"
     cycle = f" (cycle {run.number})" if run.number and run.state in SPEAKING else ""
     return f"{run.state}{cycle}"
 

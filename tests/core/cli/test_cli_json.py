@@ -147,6 +147,47 @@ def test_what_a_witness_did(folder: Path) -> None:
     assert (folder / "out/receipt.note").is_file()
 
 
+PANEL = ROOT / "examples/nova_panel.py"
+
+
+def test_what_nova_did(folder: Path) -> None:
+    program = (sys.executable, str(PANEL))
+    done = answer(folder, "nova", "process", "Tea?", program=program)
+    shown = answer(folder, "nova", "status", "tea")
+    assert done == shown == answer(folder, "nova", "show", "tea")
+    assert shown["changes"] == {"know": "+0.50", "uncertainty": "-0.55"}
+    assert (shown["outcome"], shown["turns"], shown["agents"], shown["next"]) == (
+        "decided", 8, [], "",
+    )  # fmt: skip
+    assert answer(folder, "nova", "list").items() <= shown.items()
+    figures = [
+        checked(("nova", "metrics"), line)
+        for line in run(folder, "nova", "metrics", "--json").out.splitlines()
+    ]
+    assert {one["name"]: one["value"] for one in figures}["turns per decision"] == "8.0000"
+    later = run(folder, "nova", "metrics", "--since", "2100-01-01", "--json").out.splitlines()
+    assert {json.loads(line)["value"] for line in later} == {None}
+    stopped = run(folder, "nova", "process", "Oat?", "--budget", "1t", "--json", "--", *program)
+    assert stopped.code == 1
+    waits = checked(("nova", "process"), stopped.out)
+    assert (waits["state"], waits["reason"], waits["turns_left"]) == (
+        "awaiting_human", "budget", 0,
+    )  # fmt: skip
+    told = [
+        json.loads(row)
+        for row in run(folder, "nova", "compare", "tea", "oat", "--json").out.splitlines()
+    ]
+    assert all(checked(("nova", "compare"), json.dumps(row).encode()) for row in told)
+    closed = answer(folder, "nova", "decide", "oat", "close", "--as", "ann")
+    assert (closed["outcome"], closed["reason"]) == ("closed", "a person closed it")
+    made = answer(folder, "nova", "personas", "init", "panel")
+    assert made["written"][0] == "panel/core/DCE.md"
+    listed = run(folder, "nova", "personas", "list", "panel", "--json").out.splitlines()
+    assert [checked(("nova", "personas"), line)["short_name"] for line in listed[:2]] == [
+        "dce", "cae",
+    ]  # fmt: skip
+
+
 def test_what_pythia_did(folder: Path) -> None:
     assert run(folder, "pythia", "due", "--json").out == b""
     program = (sys.executable, str(EXAMPLE))

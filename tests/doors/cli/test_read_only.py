@@ -65,6 +65,8 @@ LOOKING = {
     "pythia due": [],
     "pythia show": [],
     "nova list": [],
+    "nova status": ["which"],
+    "nova metrics": [],
     "nova show": ["which"],
     "nova compare": ["which", "which"],
     "log": [],

@@ -1,0 +1,109 @@
+"""What a person is told of a Nova run: how it stands, what to do next, what was wrong."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs.pages import ROOT
+from doors.inside import begin, run
+
+from tripod.nova.reader import NovaAgent, next_act
+from tripod.projections.nova.run import NovaRun
+
+PROGRAM = ("--", sys.executable, str(ROOT / "examples/nova_panel.py"))
+RUNNING = NovaAgent("s", "dce", "unpack", 0, 1, "running")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return begin(tmp_path)
+
+
+def opened(**config: Any) -> NovaRun:
+    limits = {"threshold": "0.35", "epsilon": "0.05", "window": 2, "rounds": 5} | config
+    personas = [{"short_name": "dce", "path": "core/DCE.md"}]
+    body = {"run": "r", "question": {"text": "?"}, "config": limits, "personas": personas}
+    return NovaRun.begun(0, body, lambda value: str(value["text"]).encode())
+
+
+def applied(found: NovaRun, kind: str, **body: Any) -> NovaRun:
+    found.apply(1, kind, {"run": "r", **body}, lambda value: str(value["text"]).encode())
+    return found
+
+
+def test_the_next_act_of_each_stand() -> None:
+    assert next_act(opened(), (), "") == (
+        "if no command is at it, `tripod nova resume r` goes on: dce (unpack) must speak"
+    )
+    assert next_act(opened(), (RUNNING,), "") == (
+        "wait: programs run; `tripod nova resume r` waits for them and goes on"
+    )
+    lost = RUNNING._replace(state="lost")
+    assert next_act(opened(), (lost,), "").startswith("if no command is at it")
+    stopped = applied(opened(), "nova.escalated")
+    assert "redirect` allows the budget once more" in next_act(stopped, (), "budget")
+    assert "accept` (or redirect, close)" in next_act(stopped, (), "max_rounds")
+    closed = applied(opened(), "nova.finalized", outcome="closed")
+    assert next_act(closed, (), "") == ""
+    failed = applied(opened(), "nova.finalized", outcome="failed")
+    assert next_act(failed, (), "").endswith("`tripod nova process` asks again")
+
+
+def test_a_record_that_skips_its_cycles_is_followed() -> None:
+    for kind, body in (
+        ("nova.converged", {}),
+        ("nova.gate.decided", {"decision": "proceed"}),
+        ("nova.critique.decided", {"decision": "minor"}),
+        ("nova.turn.missed", {"role": "expert", "cycle": 2**53, "persona": "x", "problem": "p"}),
+        ("nova.escalated", {}),
+    ):
+        found = applied(opened(), kind, **body)
+        assert found.number <= 1
+        assert found.due_entry() is None or found.state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("process",), 2, "question: none given"),
+        (("process", " "), 2, "question: none given"),
+        (("process", "?", "--budget", "0t"), 2, "no number of turns from 1t"),
+        (("process", "?", "--budget", "5", "--budget", "6"), 2, "5 and 6: give one number"),
+        (("process", "?", "--budget", "0.00", *PROGRAM), 2, "with 0 US dollars"),
+        (("process", "?", "--threshold", "nan", *PROGRAM), 2, "no number from 0 to 1"),
+        (("process", "?", "--", "no-such-program"), 1, "no program 'no-such-program'"),
+        (("process", "?", "--file", "q", "--", "true"), 1, "With --file all words"),
+        (("status", "nope"), 1, "`tripod nova list` shows them"),
+        (("fork", "nope", "--at", "1", *PROGRAM), 1, "`tripod nova list` shows them"),
+        (("personas", "init"), 2, "no folder given"),
+        (("personas", "check", "nowhere"), 1, "personas init FOLDER` writes a set"),
+        (("metrics", "--since", "soon"), 2, "since: soon is no time"),
+    ],
+)
+def test_what_is_wrong_is_said_and_what_to_do(
+    folder: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    (folder / "q").write_text("Which?")
+    done = run(folder, "nova", *words)
+    assert (done.code, said in done.err) == (code, True), done.err
+
+
+def test_a_question_in_a_file_leaves_all_words_to_the_program(folder: Path) -> None:
+    (folder / "q").write_text("Tea or coffee?")
+    done = run(folder, "nova", "process", "--file", "q", "--budget", "1t", *PROGRAM)
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        b"tea-or-coffee: a person has to decide, 1 turn, 1 cycle",
+    )
+    done = run(folder, "nova", "status", "tea-or-coffee")
+    assert b"budget: 1 turns, once more for each decision" in done.out
+    assert b"next: `tripod nova decide tea-or-coffee redirect`" in done.out
+
+
+def test_a_run_that_failed_says_why_and_is_not_run_again(folder: Path) -> None:
+    done = run(folder, "nova", "process", "?!", "--", "false")
+    assert (done.code, done.out.splitlines()[1]) == (1, b"reason: dce: it ended with exit code 1")
+    again = run(folder, "nova", "resume", "run", *PROGRAM)
+    assert (again.code, "run is over: nothing was run" in again.err) == (1, True)
+    assert run(folder, "nova", "fork", "run", "--at", "1", *PROGRAM).code == 1
