@@ -186,6 +186,7 @@ FACES = (
     tripod.decisions,
     tripod.workers,
     tripod.pythia,
+    tripod.nova,
     tripod.verify,
 )
 """The packages that programs import; each lists in ``__all__`` what it offers."""

@@ -14,12 +14,13 @@ from tripod import errors
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import KINDS
 from tripod.output import DOORS
+from tripod.projections.nova.rules import STEPS
 from tripod.verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
 NAMES = (
     *("cli", "kinds", "checks", "attacks", "recovery", "exit-codes", "configuration"),
-    *("nbs-bus", "nbs-scribe", "api"),
+    *("nbs-bus", "nbs-scribe", "api", "nova"),
 )
 
 
@@ -84,6 +85,22 @@ def test_every_check_has_a_manual_of_four_parts() -> None:
         section = page.partition(f"\n## {check.NAME}\n")[2].partition("\n## ")[0]
         parts = ("What it proves", "Why it matters", "What a finding looks like", "What to do")
         assert [part for part in parts if f"**{part}.**" not in section] == [], check.NAME
+
+
+def test_each_step_of_nova_is_a_row_of_its_page_and_an_arrow_of_the_diagram() -> None:
+    page = _page("nova")
+    table = page.partition("| rule | state | event |")[2].partition("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in table[2:]]
+    shown = {
+        (rule, source, event, where, target.removesuffix(", cycle + 1"))
+        for rule, sources, event, where, target in rows
+        for source in sources.split(", ")
+    }
+    steps = {(one.rule, one.source, one.event, one.when or "always", one.target) for one in STEPS}
+    assert shown == steps
+    drawn = set(re.findall(r"^    (\w+) --> (\w+): ", page, re.MULTILINE))
+    left_out = ("cancel", "budget", "attempts used up")
+    assert drawn == {(one.source, one.target) for one in STEPS if one.event not in left_out}
 
 
 def test_every_exit_code_is_there() -> None:
