@@ -17,13 +17,13 @@ from pathlib import Path
 from torture.parsers.parser import Parser, as_list, as_text, as_unicode, golden, words_of
 from tripod.agents import profiles
 from tripod.agents.folder import transcripts_in
-from tripod.agents.spec import read_spec_answer
 from tripod.cli import nbs
 from tripod.cli.arguments import read_tripod_call
 from tripod.errors import BadArgumentError, GitError
 from tripod.ledger.errors import MalformedError
 from tripod.projections import settings
 from tripod.projections.team import intake
+from tripod.projections.workers.answers import read_spec_answer
 from tripod.trust.acceptance import read_baseline
 from tripod.verify.anchors import configuration, git_folder
 from tripod.verify.anchors import policy as rules

@@ -33,7 +33,6 @@ from tripod.agents.spec import (
     SpawnSpec,
     described_spec,
     is_spec_spawn_id,
-    read_spec_answer,
     spec_spawn_id,
 )
 from tripod.agents.spool import LOST, RUNNING, Look, Spool, spool_result
@@ -42,6 +41,7 @@ from tripod.errors import RefusedError
 from tripod.ledger import SPOOL, Draft
 from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import content
+from tripod.projections.workers.answers import read_spec_answer
 from tripod.team.act import Act
 from tripod.team.team import Team
 

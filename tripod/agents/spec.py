@@ -1,30 +1,21 @@
-"""The description of a run of a program, its result, and the parsing of its answer. Pure.
+"""The description of a run of a program, and its result. Pure.
 
-A program answers in one of three forms. ``text``: all of its output. ``json``: one JSON value.
-``claude-stream-json``: the stream of a coding agent, one JSON object a line, whose last ``result``
-has the answer, its price and its session; an answer in the shape of the requested schema
-(``structured_output``) has precedence over one in words.
-
-Source: spec kernel A-2, A-5, A-6, A-9.
+Source: spec kernel A-2, A-5, A-9.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from tripod.ledger import format_canonical
+from tripod.projections.workers.answers import Answer, Output, Status
 
 BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Names of the environment that any program may see."""
-
-Output = Literal["text", "json", "claude-stream-json"]
-Status = Literal["ok", "nonzero", "timeout", "killed", "empty_output", "bad_output", "not_started"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,22 +71,6 @@ class SpawnSpec:
     parameters: Parameters = field(default_factory=Parameters)
     sealed: Mapping[int, bytes] = field(default_factory=dict)
     leaves: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer as a program printed it: ``status`` is ok, empty_output or bad_output.
-
-    ``problem`` says what is wrong with the last two, ``structured`` is the answer if it is JSON.
-    """
-
-    status: Status = "ok"
-    problem: str = ""
-    text: str = ""
-    structured: Any = None
-    usage: Mapping[str, int] = field(default_factory=dict)
-    cost: str | None = None
-    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,81 +184,3 @@ def is_spec_spawn_id(name: str) -> bool:
 def spec_argv_digest(argv: tuple[str, ...]) -> str:
     """SHA-256 in hex of a command line, each word ended by a NUL."""
     return sha256(b"".join(w.encode("utf-8", "surrogateescape") + b"\0" for w in argv)).hexdigest()
-
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_MOST = 2**53 - 1
-_SESSION = 200
-_FIGURES = 64
-_DEAREST = 10**9
-
-
-def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
-    """Read a program's whole output; ``wants_structure``: words alone are no answer."""
-    if not data.strip():
-        return Answer("empty_output", "it printed nothing")
-    if output == "claude-stream-json":
-        return _read_stream(data, wants_structure=wants_structure)
-    text = data.decode("utf-8", "replace").strip()
-    if output == "text":
-        return Answer("ok", text=text)
-    value, problem = _json(text)
-    if problem:
-        return Answer("bad_output", f"its output is no JSON: {problem}", text)
-    return Answer("ok", text=text, structured=value)
-
-
-def _json(text: str | bytes) -> tuple[Any, str]:
-    r"""A value and no problem, or the problem.
-
-    JSON may spell half a character (``"\ud800"``), and no entry can hold one: it is a "?" here.
-    """
-    try:
-        value = json.loads(text)
-        plain = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        return json.loads(plain), ""
-    except (ValueError, RecursionError) as error:
-        return None, str(error)
-
-
-def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
-    """Read the last result of a stream; of its figures what is not as expected is left out."""
-    result: dict[str, Any] | None = None
-    for line in data.split(b"\n"):
-        if b'"result"' in line:
-            value, _ = _json(line)
-            if isinstance(value, dict) and value.get("type") == "result":
-                result = value
-    if result is None:
-        return Answer("bad_output", "its stream has no result: it was cut off")
-    usage, cost, session = (result.get(name) for name in ("usage", "total_cost_usd", "session_id"))
-    counted = (
-        (name, value)
-        for name, value in (usage.items() if isinstance(usage, dict) else ())
-        if _NAME.fullmatch(name) and type(value) is int and 0 <= value <= _MOST
-    )
-    priced = isinstance(cost, int | float) and 0 <= cost < _DEAREST
-    known = isinstance(session, str) and 0 < len(session) <= _SESSION and session.isprintable()
-    said = result.get("result")
-    text = said.strip() if isinstance(said, str) else ""
-    structured = result.get("structured_output")
-    answer = Answer(
-        "ok",
-        text=text,
-        structured=structured,
-        usage=dict(islice(counted, _FIGURES)),
-        cost=f"{cost:.4f}" if priced else None,
-        session=session if known else None,
-    )
-    if result.get("is_error") or result.get("subtype", "success") != "success":
-        why = text or str(result.get("subtype"))
-        problem = f"it says that it failed: {why[:500]}"
-        return replace(answer, status="bad_output", problem=problem)
-    if wants_structure and structured is None:
-        problem = "it gave no answer in the shape that was asked for"
-        return replace(answer, status="bad_output", problem=problem)
-    if not text and structured is None:
-        return replace(answer, status="empty_output", problem="its result is empty")
-    if structured is not None:
-        text = json.dumps(structured, ensure_ascii=False, sort_keys=True)
-    return replace(answer, text=text)

@@ -34,17 +34,20 @@ from typing import Any, NamedTuple
 from tripod.agents import wrapper
 from tripod.agents.isolation import isolated_files, with_isolated_files
 from tripod.agents.spec import (
-    Answer,
-    Output,
     SpawnResult,
     SpawnSpec,
-    Status,
-    read_spec_answer,
     spec_argv_digest,
     spec_command_line,
     spec_mcp_config,
 )
 from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
+from tripod.projections.workers.answers import (
+    CANCELLED,
+    Answer,
+    Output,
+    Status,
+    read_spec_answer,
+)
 
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -317,9 +320,6 @@ def _is_count(value: object) -> bool:
 MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no answer
 _NOBODY = "the process that ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
-
-CANCELLED = "it was ended because it was told to"
-"""The problem of a run that was cancelled: no fault of its program."""
 
 _ENDS: dict[str, tuple[Status, str]] = {
     "timeout": ("timeout", "it was ended: its time was over after {seconds:.1f} s"),

@@ -7,12 +7,10 @@ critic see the whole record (N3.5). ``sources`` of a prompt are the entries whos
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from tripod.projections.nova.run import DueTurn, NovaRun, NovaTurn
 
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FORM = """\
 Answer with one JSON object, or in Markdown whose first lines are keys between two lines ---:
 
@@ -62,12 +60,6 @@ class NovaPrompt(NamedTuple):
 
     data: bytes
     sources: tuple[int, ...]
-
-
-def persona_prompt(data: bytes) -> str:
-    """The prompt of a persona's file: what follows its front matter."""
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    return _FRONT.sub("", text, count=1).strip()
 
 
 def prompt_for_turn(run: NovaRun, due: DueTurn, persona: str, problem: str = "") -> NovaPrompt:

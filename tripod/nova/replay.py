@@ -21,11 +21,9 @@ from typing import Any, NamedTuple
 
 from tripod.agents.folder import IsolatedProgram, Order
 from tripod.agents.jobs import job_attempts, order_of, recorded
-from tripod.agents.spool import CANCELLED
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.kinds import nova as kinds
 from tripod.nova.runner import (
-    ROLE,
     Tell,
     advance,
     begin_nova,
@@ -35,6 +33,8 @@ from tripod.nova.runner import (
 )
 from tripod.projections.nova.files import format_epistemic, render_transcript
 from tripod.projections.nova.run import DueTurn, NovaRun, NovaTurn
+from tripod.projections.nova.turns import ROLE
+from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
 from tripod.team.team import Team
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripod.agents import jobs
 from tripod.agents.folder import (
@@ -33,38 +33,34 @@ from tripod.agents.folder import (
     sweep_run_folders,
 )
 from tripod.agents.jobs import Attempt, job_attempts, recorded, spool_of_job
-from tripod.agents.spec import SpawnResult
-from tripod.agents.spool import CANCELLED
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
-from tripod.ledger.entry import format_canonical
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
-from tripod.nova.prompt import persona_prompt, prompt_for_turn
-from tripod.projections.nova.answers import (
-    MAX_PERSONA,
-    NEEDS_EPISTEMIC,
-    NovaAnswer,
-    Persona,
-    read_answer,
-    read_persona,
-)
+from tripod.nova.prompt import prompt_for_turn
+from tripod.projections.nova.answers import MAX_PERSONA, Persona, read_persona
 from tripod.projections.nova.files import nova_status
-from tripod.projections.nova.rules import SPEAKING, UNTOLD
-from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun, share_text
+from tripod.projections.nova.rules import SPEAKING
+from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
 from tripod.projections.nova.tables import DECISIONS, FOLDER, fold_nova_run, nova_entries_of
+from tripod.projections.nova.turns import (
+    MAX_LOST,
+    MAX_PROBLEM,
+    ROLE,
+    TurnStand,
+    TurnTry,
+    persona_prompt,
+    stand_of_tries,
+    subject_of_turn,
+)
 from tripod.projections.projection import Source
 from tripod.team.act import Act
 from tripod.team.team import Team
 
 PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; else `pythia`
-ROLE = "nova"
-TRIES = 2  # answers at one turn
-MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
 MAX_QUESTION = 64 * 1024  # bytes
 MAX_PERSONAS = 64
-_LONG = 500  # characters of a problem that are kept
 _SHOWN = 200  # characters of a program's last words
 _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
 
@@ -85,18 +81,6 @@ class NovaLimits:
     turns: int | None = None
     cost: str | None = None
     log: str | None = None
-
-
-class TurnStand(NamedTuple):
-    """How a due turn stands: ``first`` is the attempt that would be next.
-
-    ``problem`` is of the newest answer. ``entry`` is what can be recorded: the kind and the body of
-    the turn, or of its failure.
-    """
-
-    first: int
-    problem: str
-    entry: tuple[Kind[Any], dict[str, Any]] | None
 
 
 Tell = Callable[[NovaRun], None]
@@ -341,7 +325,7 @@ async def _take_turn(
     """Have a turn taken until it can be recorded, which it is when those before it are."""
     persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
     text = persona_prompt(team.source.content(persona["content"]))
-    subject = f"{run.opening.run}/{turn.key}"
+    subject = subject_of_turn(run, turn)
     while (stand := stand_of_turn(team, run, turn)).entry is None:
         async with slots:
             given = prompt_for_turn(run, turn, text, stand.problem)
@@ -379,7 +363,7 @@ def _next_entry(team: Team, run: NovaRun) -> tuple[Kind[Any], dict[str, Any]] | 
     if turn is not None:
         stand = stand_of_turn(team, run, turn)
         if stand.entry is not None:
-            return stand.entry
+            return _KINDS[stand.entry.kind], stand.entry.body
     due = run.due_entry()
     return None if due is None else (_KINDS[due.kind], due.body)
 
@@ -420,95 +404,25 @@ def _log_decision(team: Team, act: Act, run: NovaRun) -> None:
 
 def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
     """How a due turn stands, from the ledger alone."""
-    attempts = job_attempts(team.store.db, ROLE, f"{run.opening.run}/{turn.key}")
-    ended = [one for one in attempts if one.state == "ended"]
-    first = 1 + max((one.attempt for one in ended), default=0)
-    lost = sum(one.state == "abandoned" for one in attempts if one.attempt >= first)
-    results = [(one, recorded(team, one)) for one in ended]
-    tried = [(one, result) for one, result in results if result.problem != CANCELLED]
-    problem = ""
-    usable: tuple[Attempt, SpawnResult, NovaAnswer] | None = None
-    for one, result in tried:
-        answer, problem = _answer_of(turn.role, result)
-        if answer is not None:
-            usable = one, result, answer
-            if not problem:
-                break
-    over = len(tried) >= TRIES or lost >= MAX_LOST
-    cost = sum((Decimal(result.answer.cost or 0) for _, result in results), Decimal("0.0000"))
-    if usable is not None and (over or not problem):
-        return TurnStand(first, problem, (kinds.TURN, _turn_body(run, turn, usable, cost)))
-    if over:
-        if not problem:
-            problem = "its program was killed together with its caller, each time"
-        missed = {
-            "run": run.opening.run,
-            "cycle": turn.cycle,
-            "role": turn.role,
-            "persona": turn.persona,
-            "spawns": [one.spawn for one in attempts],
-            "problem": problem,
-            "cost": f"{cost:f}",
-        }
-        return TurnStand(first, problem, (kinds.MISSED, missed))
-    return TurnStand(first, problem, None)
+    attempts = job_attempts(team.store.db, ROLE, subject_of_turn(run, turn))
+    return stand_of_tries(run, turn, [_try_of(team, one) for one in attempts])
 
 
-def _answer_of(role: str, result: SpawnResult) -> tuple[NovaAnswer | None, str]:
-    """What a run of a program answered, and what is wrong with that."""
-    if result.status != "ok":
-        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
-        return None, f"{result.problem[:_LONG]}{said}"
-    try:
-        answer = read_answer(role, result.answer.text)
-    except MalformedError as error:
-        return None, str(error)[:_LONG]
-    return answer, answer.problem[:_LONG]
-
-
-def _turn_body(
-    run: NovaRun,
-    turn: DueTurn,
-    usable: tuple[Attempt, SpawnResult, NovaAnswer],
-    cost: Decimal,
-) -> dict[str, Any]:
-    attempt, result, answer = usable
-    data = result.answer.text.encode("utf-8", "replace")
-    epistemic = answer.epistemic
-    is_missing = epistemic is None and (turn.role in NEEDS_EPISTEMIC or bool(answer.problem))
-    if is_missing:
-        epistemic = UNTOLD
-    structured = result.answer.structured is not None and answer.form == "json"
-    return {
-        "run": run.opening.run,
-        "turn": len(run.turns) + 1,
-        "cycle": turn.cycle,
-        "role": turn.role,
-        "persona": turn.persona,
-        "spawn": attempt.spawn,
-        "content": data,
-        "parsed": format_canonical(dict(answer.fields)),
-        "parsed_by": "structured" if structured else answer.form,
-        "epistemic": epistemic
-        and {
-            "know": share_text(epistemic.know),
-            "uncertainty": share_text(epistemic.uncertainty),
-            "source": "missing" if is_missing else "stated",
-        },
-        "mislabelled": _mislabelled(run, turn, answer),
-        "cost": f"{cost:f}",
-    }
-
-
-def _mislabelled(run: NovaRun, turn: DueTurn, answer: NovaAnswer) -> str | None:
-    """How an answer names itself, where that is another persona or turn than it was asked for."""
-    persona, number = answer.labels
-    known = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
-    names = {turn.persona.casefold(), str(known["role"]).casefold()}
-    wrong = [f"persona {persona}"] if persona and persona.casefold() not in names else []
-    wrong += [f"turn {number}"] if number and number != str(turn.number) else []
-    return ", ".join(wrong) or None
+def _try_of(team: Team, attempt: Attempt) -> TurnTry:
+    if attempt.state != "ended":
+        return TurnTry(attempt.spawn, attempt.attempt, attempt.state)
+    result = recorded(team, attempt)
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
+    return TurnTry(
+        attempt.spawn,
+        attempt.attempt,
+        attempt.state,
+        result.status,
+        f"{result.problem[:MAX_PROBLEM]}{said}",
+        result.answer,
+        result.answer.cost,
+    )
 
 
 # People ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.agents.spec import Answer, read_spec_answer
+from tripod.projections.workers.answers import Answer, read_spec_answer
 
 RESULT = {
     "type": "result",

@@ -21,7 +21,6 @@ from functools import cache
 
 import pytest
 
-from tripod.agents.spec import read_spec_answer
 from tripod.ledger.entry import parse_canonical, parse_header
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
@@ -50,6 +49,7 @@ from tripod.projections.pythia.format import DecisionRange, judge_review, parse_
 from tripod.projections.settings import read_setting_entries
 from tripod.projections.team.intake import parse_team_config
 from tripod.projections.text import parse as parse_moment
+from tripod.projections.workers.answers import read_spec_answer
 from tripod.projections.workers.format import parse_worker, worker_log_below
 from tripod.recovery.redaction import texts_to_redact_in
 from tripod.verify.advice import may_need_advice, sign_for_advice

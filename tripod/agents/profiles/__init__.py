@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, get_args
 
-from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
+from tripod.agents.spec import BASIC_ENV, SpawnSpec
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError
 from tripod.ledger.files import read_plain_file
 from tripod.projections.settings import (
@@ -44,6 +44,7 @@ from tripod.projections.settings import (
     setting_of,
     spelled_setting,
 )
+from tripod.projections.workers.answers import Output
 
 __all__ = ["Isolation", "Profile", "chosen_profile", "load", "parse_profile", "profile_names"]
 

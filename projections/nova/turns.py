@@ -1,0 +1,154 @@
+"""A turn of a Nova run from the tries at it: what can be recorded, or that a try is due. Pure.
+
+A persona has two answers a turn: the second is told what was wrong with the first. Agents that were
+lost with their coordinator are tried again, twice at most. The runner records what
+``stand_of_tries`` gives for the tries at a turn, and the verifier holds the record against it.
+
+Source: spec nova N2, N3.7; kernel A-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from tripod.ledger.entry import format_canonical
+from tripod.ledger.errors import MalformedError
+from tripod.projections.nova.answers import NEEDS_EPISTEMIC, NovaAnswer, read_answer
+from tripod.projections.nova.rules import UNTOLD
+from tripod.projections.nova.run import DueEntry, DueTurn, NovaRun, share_text
+from tripod.projections.workers.answers import CANCELLED, Answer
+
+ROLE = "nova"
+"""The role of the agents that personas are."""
+
+TRIES = 2  # answers at one turn
+MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
+MAX_PROBLEM = 500  # characters of a problem that are kept
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class TurnTry(NamedTuple):
+    """A run of an agent for a turn; ``state`` is requested, started, ended or abandoned.
+
+    Of one that ended: ``status``, what is wrong with any but ``ok``, the answer, and what it cost.
+    """
+
+    spawn: str
+    attempt: int
+    state: str
+    status: str = ""
+    problem: str = ""
+    answer: Answer = Answer()
+    cost: str | None = None
+
+
+class TurnStand(NamedTuple):
+    """How a due turn stands: ``first`` is the attempt that would be next.
+
+    ``problem`` is of the newest answer. ``entry`` is what can be recorded: the turn, or that it was
+    missed.
+    """
+
+    first: int
+    problem: str
+    entry: DueEntry | None
+
+
+def persona_prompt(data: bytes) -> str:
+    """The prompt of a persona's file: what follows its front matter."""
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return _FRONT.sub("", text, count=1).strip()
+
+
+def subject_of_turn(run: NovaRun, turn: DueTurn) -> str:
+    """What the runs of agents for a turn have as their subject."""
+    return f"{run.opening.run}/{turn.key}"
+
+
+def stand_of_tries(run: NovaRun, turn: DueTurn, tries: Iterable[TurnTry]) -> TurnStand:
+    """How a due turn stands by the tries at it, the first of them first."""
+    every = list(tries)
+    ended = [one for one in every if one.state == "ended"]
+    first = 1 + max((one.attempt for one in ended), default=0)
+    lost = sum(one.state == "abandoned" for one in every if one.attempt >= first)
+    answered = [one for one in ended if not one.problem.startswith(CANCELLED)]
+    problem = ""
+    usable: tuple[TurnTry, NovaAnswer] | None = None
+    for one in answered:
+        answer, problem = _answer_of(turn.role, one)
+        if answer is not None:
+            usable = one, answer
+            if not problem:
+                break
+    over = len(answered) >= TRIES or lost >= MAX_LOST
+    cost = f"{sum((Decimal(one.cost or 0) for one in ended), Decimal('0.0000')):f}"
+    if usable is not None and (over or not problem):
+        body = _turn_body(run, turn, *usable, cost)
+        return TurnStand(first, problem, DueEntry("nova.turn.recorded", body))
+    if not over:
+        return TurnStand(first, problem, None)
+    problem = problem or "its program was killed together with its caller, each time"
+    missed = {
+        "run": run.opening.run,
+        "cycle": turn.cycle,
+        "role": turn.role,
+        "persona": turn.persona,
+        "spawns": [one.spawn for one in every],
+        "problem": problem,
+        "cost": cost,
+    }
+    return TurnStand(first, problem, DueEntry("nova.turn.missed", missed))
+
+
+def _answer_of(role: str, one: TurnTry) -> tuple[NovaAnswer | None, str]:
+    """What a run of a program answered, and what is wrong with that."""
+    if one.status != "ok":
+        return None, one.problem
+    try:
+        answer = read_answer(role, one.answer.text)
+    except MalformedError as error:
+        return None, str(error)[:MAX_PROBLEM]
+    return answer, answer.problem[:MAX_PROBLEM]
+
+
+def _turn_body(
+    run: NovaRun, turn: DueTurn, one: TurnTry, answer: NovaAnswer, cost: str
+) -> dict[str, Any]:
+    epistemic = answer.epistemic
+    is_missing = epistemic is None and (turn.role in NEEDS_EPISTEMIC or bool(answer.problem))
+    if is_missing:
+        epistemic = UNTOLD
+    structured = one.answer.structured is not None and answer.form == "json"
+    return {
+        "run": run.opening.run,
+        "turn": len(run.turns) + 1,
+        "cycle": turn.cycle,
+        "role": turn.role,
+        "persona": turn.persona,
+        "spawn": one.spawn,
+        "content": one.answer.text.encode("utf-8", "replace"),
+        "parsed": format_canonical(dict(answer.fields)),
+        "parsed_by": "structured" if structured else answer.form,
+        "epistemic": epistemic
+        and {
+            "know": share_text(epistemic.know),
+            "uncertainty": share_text(epistemic.uncertainty),
+            "source": "missing" if is_missing else "stated",
+        },
+        "mislabelled": _mislabelled(run, turn, answer),
+        "cost": cost,
+    }
+
+
+def _mislabelled(run: NovaRun, turn: DueTurn, answer: NovaAnswer) -> str | None:
+    """How an answer names itself, where that is another persona or turn than it was asked for."""
+    persona, number = answer.labels
+    known = next((p for p in run.opening.personas if p["short_name"] == turn.persona), None)
+    role = "" if known is None else str(known["role"])
+    names = {turn.persona.casefold(), role.casefold()}
+    wrong = [f"persona {persona}"] if persona and persona.casefold() not in names else []
+    wrong += [f"turn {number}"] if number and number != str(turn.number) else []
+    return ", ".join(wrong) or None
