@@ -38,7 +38,9 @@ _ROLES: dict[State, str] = {
     "unpacking": "unpack", "analyzing": "expert", "synthesizing": "synthesis",
     "critiquing": "critique", "revising": "revision", "finalizing": "final",
 }  # fmt: skip
-_BEFORE: dict[str, State] = {role: state for state, role in _ROLES.items()}
+BEFORE: dict[str, State] = {role: state for state, role in _ROLES.items()}
+"""The state in which the turn of a role is due."""
+
 _NOTHING = Decimal("0.0000")
 
 
@@ -222,7 +224,7 @@ class NovaRun:
             self._here().synthesis = turn
         elif role == "critique":
             self._here().critique = turn
-        self._go(_BEFORE[role], role)
+        self._go(BEFORE[role], role)
 
     def _miss(self, role: str, persona: str, problem: str) -> None:
         if role == "expert":
@@ -230,7 +232,7 @@ class NovaRun:
             self._settle_experts()
         else:
             self.failure = f"{persona}: {problem}"
-            self._go(_BEFORE[role], "attempts used up")
+            self._go(BEFORE[role], "attempts used up")
 
     def _here(self) -> NovaCycle:
         """The newest cycle; a record that goes on where it should not begins one."""

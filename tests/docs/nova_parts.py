@@ -7,7 +7,7 @@ From the page it is ``tests.docs.nova_parts`` (cog runs at the root), from the t
 from collections.abc import Iterator
 
 from tripod.nova import NovaLimits, runner
-from tripod.projections.nova import answers
+from tripod.projections.nova import answers, turns
 from tripod.projections.nova.metrics import METRICS
 from tripod.projections.nova.rules import CLOSED, STEPS, Step
 
@@ -84,10 +84,10 @@ def limits() -> str:
 
 
 def _fixed() -> Iterator[tuple[str, int]]:
-    yield "answers that a persona may give for one turn", runner.TRIES
+    yield "answers that a persona may give for one turn", turns.TRIES
     yield (
         "runs of a turn's program that may be lost with the command that had ordered them",
-        (runner.MAX_LOST),
+        turns.MAX_LOST,
     )
     yield "bytes of a question", runner.MAX_QUESTION
     yield "experts of a folder", runner.MAX_PERSONAS

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from tripod.agents.jobs import spool_of_job
 from tripod.ledger.entry import parse_entry_time, parse_header
-from tripod.nova.runner import ROLE, nova_run
+from tripod.nova.runner import nova_run
 from tripod.projections.nova.files import nova_status
 from tripod.projections.nova.metrics import MetricValue, TimedRun, nova_metrics, worked_time
 from tripod.projections.nova.run import NovaRun
 from tripod.projections.nova.tables import fold_nova_run, nova_entries_of
+from tripod.projections.nova.turns import ROLE
 from tripod.team.team import Team
 
 

@@ -1,7 +1,8 @@
-"""Pythia's runs, checkpoints and assessments as the ledger has them. Pure; shared by checks.
+"""Isolated runs, Pythia's checkpoints and assessments as the ledger has them. Pure.
 
-For each run: its input, its isolation, its output. A text that cannot be read (erased, not stored,
-digest differs) is reported in words: it is evidence neither for the reviewer nor against.
+The runs are those of one role: Pythia, or Nova's personas. For each: its input, its isolation, its
+output. A text that cannot be read (erased, not stored, digest differs) is reported in words: it is
+evidence neither for the agent nor against.
 """
 
 from __future__ import annotations
@@ -102,14 +103,17 @@ class ReviewRun:
         return max([asked, *(seq + 1 for seq in self.sources)])
 
 
-def review_runs(evidence: Evidence) -> Iterator[ReviewRun]:
-    """Every run of the reviewer, in the order of the requests."""
+def review_runs(evidence: Evidence, role: str = ROLE, front: str = "") -> Iterator[ReviewRun]:
+    """Every run of the reviewer, in the order of the requests; or of an agent of another role.
+
+    ``front`` is how the subjects begin of those that are wanted.
+    """
     rows = evidence.query(
         "SELECT g.spawn, g.seq, g.subject, g.ended, g.state, i.seq, a.seq, a.event FROM agents g"
         " LEFT JOIN isolations i ON i.spawn = g.spawn LEFT JOIN assessments a ON a.spawn = g.spawn"
-        " WHERE g.role = ? ORDER BY g.seq",
-        ROLE,
-    )
+        " WHERE g.role = ? AND g.subject >= ? AND (g.subject < ? OR ? = '') ORDER BY g.seq",
+        role, front, f"{front}\U0010ffff", front,
+    )  # fmt: skip
     rule = ChatRule(evidence.places)
     for spawn, seq, subject, ended, state, isolated, assessed, event in rows:
         one = ReviewRun(spawn, seq, _event(evidence, subject) if event is None else event)
@@ -125,7 +129,8 @@ def review_runs(evidence: Evidence) -> Iterator[ReviewRun]:
             one.exceptions += dict.fromkeys(run_namespace_exceptions(order, searched))
         shown: set[str] = set()
         if state == "ended":
-            shown = _wrote(evidence, rule, one, ended) | _left(evidence, rule, one, ended)
+            shown = _wrote(evidence, rule, one, ended)
+            shown |= _left(evidence, rule, role, one, ended)
         elif assessed is not None:
             one.false.append(f"it is {state}, and an assessment is said to be its own")
         servers = order.get("mcp_servers")
@@ -256,17 +261,24 @@ def _wrote(evidence: Evidence, rule: ChatRule, one: ReviewRun, seq: int) -> set[
     return shown
 
 
-def _left(evidence: Evidence, rule: ChatRule, one: ReviewRun, ended: int) -> set[str]:
+def _left(evidence: Evidence, rule: ChatRule, role: str, one: ReviewRun, ended: int) -> set[str]:
     """Add transcripts that its program left of its own session, kept when it ended."""
     shown: set[str] = set()
-    front = f"workers/{ROLE}-{one.spawn[:12]}-"
+    for path, data, digest in transcripts_of_run(evidence, role, one.spawn):
+        text = _checked(one, f"{TRANSCRIPT} {path}", data, digest)
+        shown |= _add_written(rule, one, TRANSCRIPT, (ended, _second(evidence, ended)), text)
+    return shown
+
+
+def transcripts_of_run(
+    evidence: Evidence, role: str, spawn: str
+) -> Iterator[tuple[str, bytes | None, Any]]:
+    """Transcripts that a run left: path, bytes (None: they cannot be read), digest in hex."""
+    front = f"workers/{role}-{spawn[:12]}-"
     sql = "SELECT path, seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
     for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.size):
         body = evidence.body(seq)
-        data = _content(evidence, seq, body.get("content"))
-        text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
-        shown |= _add_written(rule, one, TRANSCRIPT, (ended, _second(evidence, ended)), text)
-    return shown
+        yield path, _content(evidence, seq, body.get("content")), body.get("sha256")
 
 
 def _add_written(

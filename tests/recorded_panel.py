@@ -1,0 +1,160 @@
+"""Runs of Nova put into a ledger by real acts, with agents that only say what a script has."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import drafts
+
+from tripod.agents.jobs import job_attempts
+from tripod.agents.spec import SpawnSpec, described_spec, spec_spawn_id
+from tripod.ledger.kinds.agents import ABANDONED, ISOLATED
+from tripod.nova.prompt import prompt_for_turn
+from tripod.nova.runner import (
+    ROLE,
+    NovaLimits,
+    load_personas,
+    nova_run,
+    open_nova,
+    settle_nova,
+    stand_of_turn,
+)
+from tripod.projections.layout import HIDDEN_BESIDE
+from tripod.projections.nova.run import DueTurn, NovaRun
+from tripod.projections.nova.turns import persona_prompt
+from tripod.team.team import Team
+
+__all__ = ["ANALYSES", "QUESTION", "Agent", "panel", "play", "said", "speak"]
+
+QUESTION = "Shall the queue live in one file or in many?"
+ANALYSES = {
+    "security": "One file is one thing to guard, and whoever may write it may forge every event in "
+    "it; with many files each has a writer of its own, which the system checks for us.",
+    "performance": "Appending to one file costs a seek and a sync; many files cost a directory "
+    "entry each, and listing ten thousand of them takes as long as reading the one file does.",
+    "integration": "Every tool that people already have can watch a folder and rename a file, and "
+    "hardly one of them can follow the end of a file that others truncate now and then.",
+}
+
+_SAID: dict[str, dict[str, Any]] = {
+    "unpack": {
+        "requirements": ["no event is lost"],
+        "experts": list(ANALYSES),
+        "epistemic": {"know": 0.4, "uncertainty": 0.7},
+    },
+    "synthesis": {
+        "proposal": "Many files",
+        "trade_offs": ["a directory entry for each event"],
+        "dissenters": ["performance"],
+        "epistemic": {"know": 0.75, "uncertainty": 0.35},
+    },
+    "critique": {"issues": [{"severity": "minor", "text": "Who removes them?"}]},
+    "revision": {"proposal": "Many files, and a prune by size"},
+    "final": {
+        "decision": "Many files, pruned by size",
+        "confidence": 0.92,
+        "epistemic": {"know": 0.9, "uncertainty": 0.15},
+    },
+}
+
+
+class Agent(NamedTuple):
+    """What an agent's run is to be: what it says (None: it is lost), and what is odd about it.
+
+    ``extra`` is put behind its prompt, ``sources`` are added to those of the prompt, ``files`` are
+    given beside it; ``order`` are further fields of its order.
+    """
+
+    says: Mapping[str, Any] | str | None
+    extra: str = ""
+    sources: Sequence[int] = ()
+    files: Sequence[bytes] = ()
+    level: str | None = "namespace"
+    hidden: Sequence[str] = HIDDEN_BESIDE
+    status: str = "ok"
+    cost: str | None = None
+    order: Mapping[str, Any] = {}
+    prompt: str = ""
+
+
+Script = Callable[[DueTurn, int], Agent]
+"""What the agent of a turn is to be, by the turn and the number of the try."""
+
+
+def said(role: str, persona: str = "", **other: Any) -> dict[str, Any]:
+    """What a role says in the usual run, with other fields."""
+    usual = _SAID.get(role) or {
+        "analysis": ANALYSES[persona],
+        "findings": [f"{persona} matters"],
+    }
+    return {**usual, **other}
+
+
+def _usual(turn: DueTurn, _: int) -> Agent:
+    return Agent(said(turn.role, turn.persona))
+
+
+def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -> str:
+    """Record an agent's run for a turn; give its name."""
+    persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
+    own = persona_prompt(team.source.content(persona["content"]))
+    stand = stand_of_turn(team, run, turn)
+    given = prompt_for_turn(run, turn, agent.prompt or own, stand.problem)
+    prompt = given.data + agent.extra.encode()
+    spec = SpawnSpec(
+        argv=("/usr/bin/bwrap", "--unshare-all", "--", "panel"), stdin=prompt, env=(), **agent.order
+    )
+    order = described_spec(spec)
+    subject = f"{run.opening.run}/{turn.key}"
+    spawn = spec_spawn_id(ROLE, subject, attempt, order)
+    says = agent.says
+    text = says if isinstance(says, str) else json.dumps(says, ensure_ascii=False)
+    with team.act() as act:
+        if agent.level is not None:
+            hidden = list(agent.hidden) if agent.level == "namespace" else []
+            problem = None if agent.level == "namespace" else "bwrap is not installed"
+            body: Any = {"spawn": spawn, "level": agent.level, "hidden": hidden, "problem": problem}
+            act.append([ISOLATED.draft(body)])
+        act.append([drafts.delivered(spawn, "file", data, ()) for data in agent.files])
+        requested = drafts.agent_requested(
+            spawn=spawn, role=ROLE, subject=subject, attempt=attempt, spec=order, actor="alex"
+        )
+        sources = (*given.sources, *agent.sources)
+        act.append([requested, drafts.delivered(spawn, "prompt", prompt, sources)])
+        if says is None:
+            act.append([ABANDONED.draft({"spawn": spawn, "reason": "nobody runs it any more"})])
+            return spawn
+        ended = drafts.agent_ended(
+            spawn=spawn,
+            status=agent.status,
+            wall_ms=1,
+            stdout=f"{text}\n".encode(),
+            stderr=b"",
+            cost=agent.cost,
+            problem=None if agent.status == "ok" else f"it ended {agent.status}",
+        )
+        act.append([drafts.agent_started(spawn, 7, 7, sha256(b"").hexdigest()), ended])
+    return spawn
+
+
+def play(team: Team, name: str, script: Script = _usual, most: int = 100) -> NovaRun:
+    """Carry a run on with the agents of a script, until it ends, waits, or ``most`` have run."""
+    for _ in range(most):
+        run = settle_nova(team, name)
+        turns = list(run.due_turns())[: run.turns_left()]
+        if not turns:
+            return run
+        for turn in turns:
+            number = len(job_attempts(team.store.db, ROLE, f"{name}/{turn.key}")) + 1
+            if stand_of_turn(team, run, turn).entry is None:
+                speak(team, run, turn, number, script(turn, number))
+    return nova_run(team.source, name)
+
+
+def panel(root: str, script: Script = _usual, **limits: Any) -> str:
+    """A run from its question to wherever it comes; give its name."""
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(**limits), "alex")
+        play(team, name, script)
+    return name

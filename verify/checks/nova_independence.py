@@ -1,0 +1,346 @@
+"""Each expert of a Nova run judged without the words of the others: shown so, broken, or untold.
+
+**What it proves.** For each agent's run of an expert, three things. What it was given has no turn
+of another expert of the same cycle among its sources; sources of sources are followed, up to a turn
+of the coordinator, which distils what it came from. Neither its prompt nor a file nor its order
+holds 12 consecutive words that another expert of that cycle wrote, be it in a recorded turn or in
+an output that became none; words that the other was itself given, and those that every expert may
+see (the question, how it was unpacked, earlier syntheses and critiques, what people asked, the
+personas, its own earlier answers), do not count. It ran in a namespace where the team's files,
+``nova/`` among them, did not exist; an entry of that time and the recorded command line show it.
+What it wrote is compared as well, with what others had written before. What was in its namespace
+and cannot be judged (a lent folder, a login, variables, the network) is part of the verdict:
+*clean, except*. The check does not see a paraphrase, a translation or a shorter passage.
+
+**Why it matters.** Three experts who have read one another are one expert. The weight of a
+synthesis is that they came to it apart.
+
+**What a finding looks like.** ``tea, cycle 1: performance was given the text of entry 30, a turn of
+security``; ``tea, cycle 1: its prompt (run 3f0c2a81, performance) holds 12 words in a row of
+security``; ``tea, cycle 1: its output (run 3f0c2a81, performance) repeats 12 words in a row of
+security``. The last is a failure where the run could have read the other's output by its path, and
+a warning in a namespace, where two experts can only have hit upon the same words.
+
+**What to do.** Take the two experts as one, or have the question answered again. *Cannot tell*
+names its reason: a run without a namespace (install bubblewrap, ``bwrap``), a text that was erased
+or not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tripod.ledger.kinds.agents import DELIVERED
+from tripod.ledger.places import NOVA
+from tripod.ledger.words import RUN
+from tripod.ledger.words import words_of_text as words_of
+from tripod.projections.nova.turns import ROLE
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
+from tripod.verify.isolation.phrases import PhraseIndex, VisiblePhrases, phrase_hashes
+from tripod.verify.isolation.runs import ReviewRun, ReviewText, review_runs
+from tripod.verify.nova.runs import NO_RUN, nova_entries, told_nova
+from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
+
+NAME = "nova-independence"
+REQUIRED = True
+NEEDS = (TABLES,)
+HELP = "take the two experts as one, or have the question answered again"
+
+Known = Callable[[int], bool]
+
+
+class _Turn(NamedTuple):
+    """A recorded turn of a run: who spoke when, the agent's run that it came from, its text."""
+
+    run: str
+    seq: int
+    role: str
+    persona: str
+    cycle: int
+    spawn: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Panel:
+    """What is known of a Nova run: its recorded turns, and the words that every expert may see."""
+
+    name: str
+    turns: list[_Turn] = field(default_factory=list)
+    seen: VisiblePhrases = field(default_factory=VisiblePhrases)
+
+
+@dataclass(slots=True)
+class _Sources:
+    """What entries are, by their numbers: turns, and ends and deliveries of agents' runs."""
+
+    turns: dict[int, _Turn] = field(default_factory=dict)
+    runs: dict[int, str] = field(default_factory=dict)
+    subjects: dict[str, NovaSubject] = field(default_factory=dict)
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """Judge the rule that this module's docstring states."""
+    rows = evidence.query(
+        "SELECT spawn, subject, ended FROM agents WHERE role = ? ORDER BY seq", ROLE
+    )
+    runs = evidence.query("SELECT run FROM nova_runs ORDER BY seq")
+    if not (rows or runs):
+        return not_applicable(NAME, NO_RUN)
+    panels = {name: _panel(evidence, name) for (name,) in runs}
+    sources = _Sources({t.seq: t for panel in panels.values() for t in panel.turns})
+    cycles: dict[tuple[str, int], None] = {}
+    ends: dict[str, int | None] = {}
+    for spawn, subject, ended in rows:
+        of = read_nova_subject(subject)
+        if of is not None:
+            sources.subjects[spawn] = of
+            ends[spawn] = ended
+            sources.runs |= {} if ended is None else {ended: spawn}
+            if of.role == "expert" and of.run in panels:
+                cycles[of.run, of.cycle] = None
+    handed = evidence.query("SELECT seq, spawn FROM handed ORDER BY seq")
+    sources.runs |= {seq: spawn for seq, spawn in handed if spawn in sources.subjects}
+    found, untold = Findings(), list[str]()
+    exceptions: dict[str, set[str]] = {}
+    seen = {"runs": len(runs), "runs of experts": 0, "in a namespace": 0, "in a folder": 0}
+    for name, number in cycles:
+        cycle = _Cycle(evidence, panels[name], number, sources, ends)
+        found.extend(cycle.findings())
+        untold += cycle.untold()
+        seen["runs of experts"] += len(cycle.runs)
+        for run in cycle.runs:
+            seen["in a namespace"] += run.level == "namespace"
+            seen["in a folder"] += run.level == "folder"
+            for exception in run.exceptions:
+                exceptions.setdefault(exception, set()).add(run.spawn[:8])
+    told = replace(outcome(NAME, found, seen), exceptions=tuple(_exceptions(exceptions)))
+    return told_nova(told, untold)
+
+
+def _exceptions(found: Mapping[str, set[str]]) -> Iterator[str]:
+    """What the runs had that nobody looked at, each once, with how many had it."""
+    for exception, runs in sorted(found.items()):
+        yield f"{exception}: {f'run {min(runs)}' if len(runs) == 1 else f'{len(runs)} runs'}"
+
+
+def _panel(evidence: Evidence, name: str) -> _Panel:
+    """What is recorded of a run, and may be seen by all experts, in the order of the entries."""
+    panel = _Panel(name)
+    for seq, kind, body in nova_entries(evidence, name):
+        if body is None:
+            continue
+        if kind == "nova.opened":
+            panel.seen.add(seq, evidence.text(seq, "question") or "")
+            for persona in body["personas"]:
+                panel.seen.add(seq, _text(evidence, persona["content"]))
+        elif kind == "human.decided":
+            panel.seen.add(seq, evidence.text(seq, "note") or "")
+        elif kind == "nova.turn.recorded":
+            text = _text(evidence, body["content"])
+            said = body["role"], body["persona"], body["cycle"], body["spawn"]
+            turn = _Turn(name, seq, *said, text)
+            panel.turns.append(turn)
+            if turn.role != "expert":
+                panel.seen.add(seq, text)
+    return panel
+
+
+def _text(evidence: Evidence, content: dict[str, str]) -> str:
+    try:
+        return evidence.source.content(content).decode("utf-8", "replace")
+    except evidence.unreadable:
+        return ""
+
+
+class _Cycle:
+    """The experts of one cycle: their agents' runs, and for each persona what it alone wrote."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        panel: _Panel,
+        number: int,
+        sources: _Sources,
+        ends: Mapping[str, int | None],
+    ) -> None:
+        self.evidence, self.panel, self.number = evidence, panel, number
+        self.sources, self.ends = sources, ends
+        front = f"{panel.name}/{number}-expert-"
+        self.runs = [
+            one for one in review_runs(evidence, ROLE, front) if one.spawn in sources.subjects
+        ]
+        self.written = {name: _Written() for name in dict.fromkeys(map(self.persona, self.runs))}
+        spawns = {run.spawn for run in self.runs}
+        gone = {run.spawn for run in self.runs if not run.wrote}
+        for run in self.runs:
+            given = _hashes(run.given)
+            for text in run.wrote:
+                self.written[self.persona(run)].add(text.text, text.seq, given.__contains__)
+        for turn in panel.turns:
+            if turn.role == "expert" and turn.cycle == number:
+                known = _hashes(next((r.given for r in self.runs if r.spawn == turn.spawn), ()))
+                written = self.written.setdefault(turn.persona, _Written())
+                if (
+                    turn.spawn not in spawns or turn.spawn in gone
+                ):  # else it is there, since its end
+                    written.add(turn.text, turn.seq, known.__contains__)
+
+    def persona(self, run: ReviewRun) -> str:
+        """Whose run it is."""
+        return self.sources.subjects[run.spawn].persona
+
+    def findings(self) -> Iterator[Finding]:
+        """All that is wrong with the runs of the cycle's experts."""
+        front = f"{self.panel.name}, cycle {self.number}"
+        for run in self.runs:
+            who = self.persona(run)
+            for problem in run.false:
+                yield self.finding(run.seq, f"{front}: run {run.spawn[:8]}, {who}: {problem}")
+            for text in run.given:
+                yield from self.sourced(front, who, text)
+            known = self.known(run)
+            given = _hashes(run.given)
+            for text in run.given:
+                for name, words, _ in self.echoes(who, text, known):
+                    place = f"{text.what} (run {run.spawn[:8]}, {who})"
+                    message = f"{front}: {place} holds {RUN} words in a row of {name}"
+                    yield self.finding(text.seq, message, "failure", words)
+            ended = self.ends.get(run.spawn) or 0
+            grade: Severity = "warning" if run.level == "namespace" else "failure"
+            for text in run.wrote:
+                known_too = _either(known, given.__contains__)
+                for name, words, since in self.echoes(who, text, known_too):
+                    if since < ended:
+                        place = f"{text.what} (run {run.spawn[:8]}, {who})"
+                        message = f"{front}: {place} repeats {RUN} words in a row of {name}"
+                        yield self.finding(text.seq, message, grade, words)
+
+    def finding(
+        self, seq: int, message: str, severity: Severity | None = None, words: str = ""
+    ) -> Finding:
+        """A finding about an entry of an agent's run."""
+        shown = (words,) if words else ()
+        return self.evidence.finding(NAME, seq, message, HELP, severity=severity, shown=shown)
+
+    def echoes(self, who: str, text: ReviewText, known: Known) -> Iterator[tuple[str, str, int]]:
+        """For each other expert the first words of it in a text, and since when they were there."""
+        words = words_of(text.text)
+        for name, written in self.written.items():
+            if name == who:
+                continue
+            hits = (
+                (written.since[number], row)
+                for number, row in written.index.find(words)
+                if not known(hash(tuple(row.split(" "))))
+            )
+            first = min(hits, default=None)
+            if first is not None:
+                yield name, first[1], first[0]
+
+    def known(self, run: ReviewRun) -> Known:
+        """Whether a run of words stands in what this expert may see, or is its own."""
+        own, who = VisiblePhrases(), self.persona(run)
+        mine = [(t.seq, t.text) for t in self.panel.turns if (t.role, t.persona) == ("expert", who)]
+        mine += ((t.seq, t.text) for r in self.runs if self.persona(r) == who for t in r.wrote)
+        for seq, text in sorted(mine):
+            own.add(seq, text)
+        return _either(self.panel.seen.before(run.seq), own.before(run.seq))
+
+    def sourced(self, front: str, who: str, text: ReviewText) -> Iterator[Finding]:
+        """Turns of other experts of the cycle among the sources of a text."""
+        todo = list(text.sources or ())
+        done = set(todo)
+        while todo:
+            seq = todo.pop()
+            turn = self.sources.turns.get(seq)
+            spawn = self.sources.runs.get(seq) if turn is None else turn.spawn
+            sibling = self.sibling(turn, spawn)
+            if seq >= text.seq:
+                message = f"{front}: {who} was given the text of entry {seq}, which came later"
+                yield self.finding(text.seq, message)
+            elif sibling not in ("", who):
+                said = "a turn" if turn is not None else "a run"
+                message = f"{front}: {who} was given the text of entry {seq}, {said} of {sibling}"
+                yield self.finding(text.seq, message)
+            elif turn is None or turn.role in ("expert", "critique"):
+                # A turn of the coordinator distils what it came from: the closure ends there.
+                more = self.behind(spawn) - done
+                todo += more
+                done |= more
+
+    def sibling(self, turn: _Turn | None, spawn: str | None) -> str:
+        """The expert of this cycle whose turn, or agent's run, that is ('': none of them)."""
+        of = self.sources.subjects.get(spawn or "")
+        if turn is not None:
+            of = NovaSubject(turn.run, turn.cycle, turn.role, turn.persona)
+        here = NovaSubject(self.panel.name, self.number, "expert", "")
+        return of.persona if of is not None and of._replace(persona="") == here else ""
+
+    def behind(self, spawn: str | None) -> set[int]:
+        """The sources of what an agent's run was given."""
+        if spawn is None:
+            return set()
+        found: set[int] = set()
+        rows = self.evidence.query("SELECT seq FROM handed WHERE spawn = ?", spawn)
+        for (seq,) in rows:
+            body = sound_body(self.evidence, seq, DELIVERED)
+            found.update(() if body is None else body["sources"])
+        return found
+
+    def untold(self) -> Iterator[str]:
+        """Why nobody can tell of a run whether its expert judged alone."""
+        for run in self.runs:
+            who = f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
+            for problem in run.unread:
+                yield f"{who}: {problem}"
+            if not run.level:
+                yield f"{who}: no entry says how it was kept apart"
+            elif run.level != "namespace":
+                why = f" ({run.gap})" if run.gap else ""
+                yield (
+                    f"{who} ran in a folder, not in a namespace{why}: nothing kept it from reading "
+                    "the others' files by their path"
+                )
+            elif run.gap or not self.hides_panels(run):
+                gap = run.gap or NOVA
+                yield f"{who}: nothing says that {gap} did not exist where it ran"
+
+    def hides_panels(self, run: ReviewRun) -> bool:
+        """Whether the files of Nova runs are said not to have existed where it ran."""
+        rows = self.evidence.query("SELECT seq FROM isolations WHERE spawn = ?", run.spawn)
+        hidden = [self.evidence.body(seq).get("hidden") for (seq,) in rows]
+        return any(isinstance(one, list) and NOVA in one for one in hidden)
+
+
+class _Written:
+    """What one expert wrote in a cycle, but for what it was given, each text with its entry."""
+
+    def __init__(self) -> None:
+        self.index = PhraseIndex()
+        self.since: list[int] = []
+
+    def add(self, text: str, seq: int, known: Known) -> None:
+        """Hold a text."""
+        self.index.add(len(self.since), words_of(text), known)
+        self.since.append(seq)
+
+
+def _hashes(texts: Sequence[ReviewText]) -> set[int]:
+    """The runs of words of some texts."""
+    return {run for text in texts for run in phrase_hashes(words_of(text.text))}
+
+
+def _either(one: Known, other: Known) -> Known:
+    return lambda run: one(run) or other(run)

@@ -1,0 +1,39 @@
+"""Each turn of a Nova run was due, has its number, and is what its agent answered.
+
+**What it proves.** The turns of each run follow the table of steps: the coordinator unpacks, the
+experts that it named speak in its order, the coordinator synthesises, the critic criticises, the
+coordinator revises and decides. No persona speaks twice in a cycle, the numbers are 1 to n without
+a gap, and nothing stands before the beginning. Each turn is the answer of an agent's run with the
+role ``nova`` that was ordered for this very turn and had ended before: its content, the fields that
+were read from it, the form that it was read in, its epistemic state and its cost are computed again
+from the recorded output. A turn that was missed is one of which all tries had failed. Not that the
+agent was the model that its order names, nor that the answer is good.
+
+**Why it matters.** A turn that nobody gave, one that was reworded after the answer, or an expert
+that was left out is how a panel comes to a decision that its members did not reach.
+
+**What a finding looks like.** ``tea: performance (expert, cycle 1), and security (expert, cycle 1)
+was due``; ``tea: dce (synthesis, cycle 1): content, parsed not as its agents' answers give it``;
+``tea: cae (critique, cycle 1): no run 3f0c2a81 of an agent with the role nova was for this turn``;
+``tea: security (expert, cycle 1) has the number 5, where 3 follows``.
+
+**What to do.** ``tripod show`` has the entry, and the entry ``agent.ended`` of its run has what was
+answered. Take the run's decision as nobody's, and have the question answered by a new run. *Cannot
+tell*: a text was erased, so that it cannot be compared.
+"""
+
+from __future__ import annotations
+
+from tripod.verify.check import TABLES, Evidence, Outcome
+from tripod.verify.nova.runs import ORDER, judge_walked_runs
+
+NAME = ORDER
+REQUIRED = True
+NEEDS = (TABLES,)
+HELP = "`tripod show` has the entry, and `agent.ended` of its run what was answered"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """Judge the rule that this module's docstring states."""
+    kinds = {"turns": "nova.turn.recorded", "missed": "nova.turn.missed"}
+    return judge_walked_runs(evidence, NAME, HELP, kinds)

@@ -1,0 +1,134 @@
+"""What the ledger holds of the agents that took a turn of a Nova run. Pure.
+
+A text that was erased, or was not kept, says nothing for a turn and nothing against it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.ledger.kinds import agents as kinds
+from tripod.ledger.kinds.base import Kind
+from tripod.ledger.kinds.models import model_of
+from tripod.projections.nova.turns import ROLE, TurnTry
+from tripod.projections.workers.answers import read_spec_answer
+from tripod.verify.check import Evidence
+from tripod.verify.isolation.runs import erased_in_run
+
+_SUBJECT = re.compile(
+    r"([a-z0-9][a-z0-9-]{0,63})/([0-9]{1,15})-"
+    r"(unpack|expert|synthesis|critique|revision|final)-([a-z][a-z0-9_-]{0,31})"
+)
+_COST = re.compile(r"[0-9]{1,10}\.[0-9]{4}")
+
+
+class NovaSubject(NamedTuple):
+    """What an agent's run is for: the turn of a role and a persona, in a cycle of a Nova run."""
+
+    run: str
+    cycle: int
+    role: str
+    persona: str
+
+
+def read_nova_subject(subject: str) -> NovaSubject | None:
+    """The turn that the subject of an agent's run names; None where it names no turn.
+
+    >>> read_nova_subject("tea-or-coffee/2-expert-cost-and_time")
+    NovaSubject(run='tea-or-coffee', cycle=2, role='expert', persona='cost-and_time')
+    """
+    found = _SUBJECT.fullmatch(subject)
+    return None if found is None else NovaSubject(found[1], int(found[2]), found[3], found[4])
+
+
+class AgentTry(NamedTuple):
+    """A run of an agent as it stood at an entry; ``requested`` is the entry of its order.
+
+    ``untold`` says why its answer cannot be read, '' where it can.
+    """
+
+    requested: int
+    one: TurnTry
+    untold: str
+
+
+def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] | None:
+    """The body of an entry; None where it cannot be read, or is none of this kind."""
+    body = evidence.body(seq)
+    try:
+        model_of(kind).model_validate(body)
+    except ValueError:
+        return None
+    return body
+
+
+def agent_tries(evidence: Evidence, subject: str, before: int) -> list[AgentTry]:
+    """The runs of agents for a turn, the first of them first, as they stood before an entry."""
+    rows = evidence.query(
+        "SELECT spawn, attempt, seq, state, ended FROM agents"
+        " WHERE role = ? AND subject = ? AND seq < ? ORDER BY attempt",
+        ROLE, subject, before,
+    )  # fmt: skip
+    found = []
+    for spawn, attempt, seq, state, ended in rows:
+        if ended is None or ended > before:
+            found.append(AgentTry(seq, TurnTry(spawn, attempt, "requested"), ""))
+        elif state == "ended":
+            found.append(_ended(evidence, TurnTry(spawn, attempt, state), seq, ended))
+        else:
+            found.append(AgentTry(seq, TurnTry(spawn, attempt, state), ""))
+    return found
+
+
+def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> AgentTry:
+    body = sound_body(evidence, ended, kinds.ENDED)
+    cost = None if body is None else body.get("cost")
+    if body is None or (cost is not None and _COST.fullmatch(cost) is None):
+        return AgentTry(requested, one, f"entry {ended} cannot be read")
+    one = one._replace(status=body["status"], problem=body.get("problem") or "", cost=cost)
+    if one.status != "ok":
+        return AgentTry(requested, one, "")
+    order = read_agent_order(evidence, requested)
+    if order is None:
+        return AgentTry(requested, one, f"the order in entry {requested} cannot be read")
+    data = read_agent_output(evidence, ended, body["stdout"])
+    if data is None:
+        return AgentTry(requested, one, f"the output in entry {ended} cannot be read")
+    answer = read_spec_answer(order.get("output", "text"), data, wants_structure="schema" in order)
+    return AgentTry(requested, one._replace(answer=answer), "")
+
+
+def read_agent_order(evidence: Evidence, seq: int) -> dict[str, Any] | None:
+    """The order of an agent's run; None where it was erased, or is not what its digest says."""
+    body = sound_body(evidence, seq, kinds.REQUESTED)
+    if body is None or erased_in_run(evidence, seq):
+        return None
+    try:
+        data = evidence.source.content(body["spec"])
+        value = json.loads(data)
+    except evidence.unreadable:
+        return None
+    except RecursionError:
+        return None
+    fits = sha256(data).hexdigest() == body["sha256"]
+    return value if fits and isinstance(value, dict) else None
+
+
+def read_agent_output(evidence: Evidence, seq: int, kept: Mapping[str, Any]) -> bytes | None:
+    """What an agent printed, as its end in an entry holds it; b'' where it was too much to keep.
+
+    None: it was erased, or is not what its digest says.
+    """
+    if erased_in_run(evidence, seq):
+        return None
+    if kept.get("content") is None:
+        return b""  # as the runner reads it
+    try:
+        data = evidence.source.content(kept["content"])
+    except evidence.unreadable:
+        return None
+    return data if sha256(data).hexdigest() == kept["digest"] else None
