@@ -12,7 +12,6 @@ from tripod.agents.spec import SpawnSpec, described_spec, spec_spawn_id
 from tripod.ledger.kinds.agents import ABANDONED, ISOLATED
 from tripod.nova.prompt import prompt_for_turn
 from tripod.nova.runner import (
-    ROLE,
     NovaLimits,
     load_personas,
     nova_run,
@@ -22,15 +21,17 @@ from tripod.nova.runner import (
 )
 from tripod.projections.layout import HIDDEN_BESIDE
 from tripod.projections.nova.run import DueTurn, NovaRun
-from tripod.projections.nova.turns import persona_prompt
+from tripod.projections.nova.turns import ROLE, persona_prompt
 from tripod.team.team import Team
 
-__all__ = ["ANALYSES", "QUESTION", "Agent", "panel", "play", "said", "speak"]
+__all__ = [
+    "ANALYSES", "QUESTION", "Agent", "Script", "panel", "play", "said", "speak", "usual_agent",
+]  # fmt: skip
 
 QUESTION = "Shall the queue live in one file or in many?"
 ANALYSES = {
-    "security": "One file is one thing to guard, and whoever may write it may forge every event in "
-    "it; with many files each has a writer of its own, which the system checks for us.",
+    "security": "One file is one thing to guard, and a program that may write it may forge each "
+    "event in it; with many files each has a writer of its own, which the system checks for us.",
     "performance": "Appending to one file costs a seek and a sync; many files cost a directory "
     "entry each, and listing ten thousand of them takes as long as reading the one file does.",
     "integration": "Every tool that people already have can watch a folder and rename a file, and "
@@ -85,13 +86,14 @@ Script = Callable[[DueTurn, int], Agent]
 def said(role: str, persona: str = "", **other: Any) -> dict[str, Any]:
     """What a role says in the usual run, with other fields."""
     usual = _SAID.get(role) or {
-        "analysis": ANALYSES[persona],
+        "analysis": ANALYSES.get(persona, f"{persona} has nothing to add"),
         "findings": [f"{persona} matters"],
     }
     return {**usual, **other}
 
 
-def _usual(turn: DueTurn, _: int) -> Agent:
+def usual_agent(turn: DueTurn, _: int) -> Agent:
+    """The agent of a turn in the usual run."""
     return Agent(said(turn.role, turn.persona))
 
 
@@ -138,7 +140,7 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
     return spawn
 
 
-def play(team: Team, name: str, script: Script = _usual, most: int = 100) -> NovaRun:
+def play(team: Team, name: str, script: Script = usual_agent, most: int = 100) -> NovaRun:
     """Carry a run on with the agents of a script, until it ends, waits, or ``most`` have run."""
     for _ in range(most):
         run = settle_nova(team, name)
@@ -152,7 +154,7 @@ def play(team: Team, name: str, script: Script = _usual, most: int = 100) -> Nov
     return nova_run(team.source, name)
 
 
-def panel(root: str, script: Script = _usual, **limits: Any) -> str:
+def panel(root: str, script: Script = usual_agent, **limits: Any) -> str:
     """A run from its question to wherever it comes; give its name."""
     with Team(root) as team:
         name = open_nova(team, QUESTION, load_personas(), NovaLimits(**limits), "alex")

@@ -14,12 +14,15 @@ from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import drafts
+import recorded_panel as panels
 from git_repo import Git
 from plain_export import files_of, write_files
 from recorded_review import answer, asked_for, review
 
+from tripod.agents.spec import Parameters
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
@@ -59,6 +62,8 @@ from tripod.projections.engine import (
     restore,
     source_of,
 )
+from tripod.projections.nova import run as nova_run
+from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
 from tripod.recovery import redaction
@@ -616,6 +621,53 @@ def _half_an_answer(root: str) -> None:
     review(root, text=text.replace("It is slow, and nobody knows why.", ""))
 
 
+def _panel_with(persona: str, **odd: Any) -> Callable[[str], None]:
+    """A run of Nova in which one persona's agent is odd."""
+
+    def script(turn: DueTurn, attempt: int) -> panels.Agent:
+        usual = panels.usual_agent(turn, attempt)
+        return usual._replace(**odd) if turn.persona == persona else usual
+
+    return lambda root: _panel(root, script)
+
+
+def _panel(root: str, script: panels.Script = panels.usual_agent, **limits: Any) -> None:
+    panels.panel(root, script, **limits)
+
+
+def _unsure(turn: DueTurn, attempt: int) -> panels.Agent:
+    """The coordinator knows little, and no more from cycle to cycle."""
+    if turn.role == "synthesis":
+        return panels.Agent(panels.said("synthesis", epistemic={"know": 0.5, "uncertainty": 0.6}))
+    return panels.usual_agent(turn, attempt)
+
+
+def _flawed(turn: DueTurn, attempt: int) -> panels.Agent:
+    """The critic finds what must not be."""
+    if turn.role == "critique":
+        return panels.Agent(
+            panels.said("critique", issues=[{"severity": "critical", "text": "Events are lost."}])
+        )
+    return panels.usual_agent(turn, attempt)
+
+
+def _by_other_rules(
+    script: panels.Script, where: Any, name: str, rule: Any, **limits: Any
+) -> Callable[[str], None]:
+    """A run that was carried on by a coordinator with a rule of its own."""
+
+    def do(root: str) -> None:
+        with mock.patch.object(where, name, rule):
+            panels.panel(root, script, **limits)
+
+    return do
+
+
+def _panel_then(kind: str, **changes: Any) -> Callable[[str], None]:
+    """A run of Nova, one entry of which is reworded."""
+    return _then(_panel, _changed(kind, 0, lambda row: row.saying(**changes)))
+
+
 def _edit_event(root: str) -> None:
     names = [name for name in os.listdir(f"{root}/events") if name.endswith(".event")]
     path = f"{root}/events/{min(names)}"
@@ -1118,6 +1170,47 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("pythia-isolation", "its prompt holds 12 words in a row of chat live", _quoted_to_her),
     Specimen("pythia-isolation", "was given the text of entry", _chat_as_source),
     Specimen("never-read", "session s was shown /w/.env (read, line 2)", _forbidden),
+    Specimen(
+        "nova-order",
+        "dce (unpack, cycle 0): content not as its agents' answers give it",
+        _panel_then("nova.turn.recorded", content={"text": '{"requirements": ["none"]}'}),
+    ),
+    Specimen(
+        "nova-independence",
+        "performance) holds 12 words in a row of security",
+        _panel_with("performance", extra=f"A colleague says: {panels.ANALYSES['security']}"),
+    ),
+    Specimen(
+        "nova-gate",
+        "its decision is proceed, and by the record it is investigate",
+        _by_other_rules(_unsure, nova_run, "gate", lambda *_: "proceed"),
+    ),
+    Specimen(
+        "nova-rounds",
+        "nova.escalated had to come before it, and is missing",
+        _by_other_rules(_flawed, NovaRun, "limit", property(lambda _: 2), rounds=1),
+    ),
+    Specimen(
+        "nova-convergence",
+        "nova.converged had to come before it, and is missing",
+        _by_other_rules(_unsure, nova_run, "converged", lambda *_: False, rounds=3),
+    ),
+    Specimen(
+        "nova-critique",
+        "its decision is solid, and by the record it is critical",
+        _by_other_rules(_flawed, nova_run, "critique_class", lambda _: "solid"),
+    ),
+    Specimen("nova-result", "its confidence is 1", _panel_then("nova.finalized", confidence="1")),
+    Specimen(
+        "nova-personas",
+        "(1-critique-cae) does not begin with that of cae",
+        _panel_with("cae", prompt="You agree with everything that is said."),
+    ),
+    Specimen(
+        "nova-no-tools",
+        "/1-critique-cae) was granted the tools Bash",
+        _panel_with("cae", order={"parameters": Parameters(tools=("Bash",))}),
+    ),
     Specimen("sessions-whole", "is not what entry", _changed_session),
     Specimen("witnesses-agree", "hooks saw the call Read d, and", _unknown_to_the_transcript),
     Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),

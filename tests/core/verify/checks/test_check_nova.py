@@ -1,0 +1,651 @@
+"""Runs of Nova judged: honest ones are clean, and each forgery is named by its own check."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said
+from specimens import Row, database, forge, read
+
+from tripod.agents.spec import McpServer, Parameters
+from tripod.ledger.entry import format_canonical
+from tripod.ledger.kinds import nova as kinds
+from tripod.nova import runner
+from tripod.nova.runner import NovaLimits, cancel_nova, decide_nova, load_personas, open_nova
+from tripod.projections.nova import run as nova_run
+from tripod.projections.nova import turns as nova_turns
+from tripod.projections.nova.run import DueTurn, NovaRun
+from tripod.recovery import redaction
+from tripod.team import adoption
+from tripod.team.team import Team
+from tripod.verify.check import CANNOT_TELL, CLEAN, Outcome
+from tripod.verify.checks import CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
+
+NOVA = tuple(check for check in CHECKS if check.NAME.startswith("nova-"))
+
+
+def judge(root: str) -> dict[str, Outcome]:
+    """The outcomes of Nova's checks."""
+    with collect(root) as evidence:
+        return {one.check: one for one in run(evidence, checks=NOVA).outcomes}
+
+
+def blamed(root: str) -> dict[str, list[str]]:
+    """What each check names, and of the others why they cannot tell."""
+    found = {}
+    for name, one in judge(root).items():
+        words = [finding.message for finding in one.findings]
+        words += [one.reason] if one.verdict == CANNOT_TELL else []
+        assert words or one.verdict == CLEAN, (name, one.verdict, one.reason)
+        if words:
+            found[name.removeprefix("nova-")] = words
+    return found
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A team without a run."""
+    folder = tmp_path_factory.mktemp("fresh")
+    adoption.init(str(folder), project="panels", origin="panels.example/1")
+    return str(folder / ".nbs")
+
+
+@pytest.fixture
+def root(fresh: str, tmp_path: Path) -> str:
+    shutil.copytree(fresh, tmp_path / ".nbs", copy_function=shutil.copy2)
+    return str(tmp_path / ".nbs")
+
+
+@pytest.fixture(scope="module")
+def decided(fresh: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A team with one run, from its question to its decision."""
+    folder = tmp_path_factory.mktemp("decided")
+    shutil.copytree(fresh, folder / ".nbs", copy_function=shutil.copy2)
+    panel(str(folder / ".nbs"))
+    return str(folder / ".nbs")
+
+
+def states(*figures: tuple[float, float], **other: dict[str, Any]) -> Any:
+    """A script: what the synthesis of each cycle knows, and what roles say otherwise."""
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        more = dict(other.get(turn.role, {}))
+        if turn.role == "synthesis":
+            know, uncertainty = figures[min(turn.cycle, len(figures)) - 1]
+            more["epistemic"] = {"know": know, "uncertainty": uncertainty}
+        return Agent(said(turn.role, turn.persona, **more))
+
+    return script
+
+
+CRITICAL = {"issues": [{"severity": "critical", "text": "Events are lost."}]}
+
+
+# Honest runs -----------------------------------------------------------------------------------
+
+
+def test_without_a_run_nothing_is_applicable(root: str) -> None:
+    assert {one.verdict for one in judge(root).values()} == {"not applicable"}
+
+
+def _garbled(turn: DueTurn, attempt: int) -> Agent:
+    """Answers that need a repair, agents that are lost, an expert that stays silent."""
+    if turn.persona == "security":
+        return Agent("No form at all.")
+    if turn.role == "synthesis":
+        return Agent(said("synthesis", epistemic={"know": 2, "uncertainty": "nan"}))
+    if turn.role == "unpack" and attempt == 1:
+        return Agent(None)
+    if turn.persona == "performance" and attempt == 1:
+        return Agent("", status="nonzero", cost="0.0100")
+    if turn.persona == "integration" and attempt == 1:
+        return Agent(None)
+    return Agent(said(turn.role, turn.persona), cost="0.2500")
+
+
+def _labelled(turn: DueTurn, _: int) -> Agent:
+    text = f"---\npersona: not {turn.persona}\nturn: 99\n---\n{turn.persona} thinks so.\n"
+    stated = "Epistemic: know=0.9, uncertainty=0.1"
+    return Agent(text + stated if turn.role == "expert" else said(turn.role, turn.persona))
+
+
+def _mute(turn: DueTurn, _: int) -> Agent:
+    return Agent("?" if turn.role == "expert" else said(turn.role, turn.persona))
+
+
+def _no_critic(turn: DueTurn, _: int) -> Agent:
+    return Agent(None if turn.role == "critique" else said(turn.role, turn.persona))
+
+
+def _dear(turn: DueTurn, _: int) -> Agent:
+    return Agent(said(turn.role, turn.persona), cost="0.3000")
+
+
+def test_honest_runs_are_clean(root: str) -> None:
+    flat = states((0.6, 0.5))
+    asked = [
+        panel(root),
+        panel(root, states((0.5, 0.5), (0.7, 0.3))),
+        panel(root, flat),
+        panel(root, states((0.8, 0.3), critique=CRITICAL), rounds=2),
+        panel(root, _garbled, rounds=1),
+        panel(root, _labelled),
+        panel(root, _mute),
+        panel(root, _no_critic),
+        panel(root, turns=3),
+        panel(root, _dear, cost="0.50"),
+        panel(root, states((0.1, 0.9)), rounds=1),
+    ]
+    with Team(root) as team:
+        waiting = {name: runner.nova_run(team.source, name) for name in asked}
+        found = {name: (one.state, one.finalized and one.finalized["outcome"])
+                 for name, one in waiting.items()}  # fmt: skip
+        assert [found[name] for name in asked] == [
+            ("done", "decided"), ("done", "decided"), ("awaiting_human", None),
+            ("awaiting_human", None), ("awaiting_human", None), ("done", "decided"),
+            ("failed", "failed"), ("failed", "failed"), ("awaiting_human", None),
+            ("awaiting_human", None), ("awaiting_human", None),
+        ]  # fmt: skip
+        for name, choice in (
+            (asked[2], "redirect"), (asked[3], "accept"), (asked[4], "close"),
+            (asked[8], "accept"), (asked[9], "redirect"), (asked[10], "redirect"),
+        ):  # fmt: skip
+            decide_nova(
+                team, name, choice, f"Please {choice} it, as each of us said before.", "ann"
+            )
+            play(team, name, flat if name == asked[2] else _dear)
+        stopped = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        play(team, stopped, most=2)
+        cancel_nova(team, stopped, "no time", "ann")
+    assert blamed(root) == {}
+
+
+def test_a_run_that_stopped_anywhere_is_clean(root: str) -> None:
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+    for _ in range(7):
+        with Team(root) as team:
+            play(team, name, most=1)
+        assert blamed(root) == {}
+
+
+def test_a_decision_of_a_person_may_wait_for_the_next_command(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = panel(root, states((0.1, 0.9)), rounds=1)
+    monkeypatch.setattr(runner, "settle_nova", lambda *_: None)
+    with Team(root) as team:
+        decide_nova(team, name, "close", "", "ann")
+    assert blamed(root) == {}
+
+
+def test_in_a_folder_nobody_can_tell_of_independence_alone(root: str) -> None:
+    panel(root, lambda turn, _: Agent(said(turn.role, turn.persona), level="folder"))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    assert (
+        "ran in a folder, not in a namespace (bwrap is not installed)" in found["independence"][0]
+    )
+
+
+# What was erased -------------------------------------------------------------------------------
+
+ERASED = {
+    "nova.opened": {"order", "personas"},
+    "nova.turn.recorded 0": {"order"},
+    "nova.turn.recorded 1": {"order"},
+    "nova.turn.recorded 5": {"order", "critique"},
+    "nova.turn.recorded 7": {"order", "result"},
+    "nova.finalized": {"result"},
+    "agent.requested 1": {"order", "independence", "no-tools"},
+    "agent.ended 1": {"order", "independence"},
+    "delivered 1": {"personas", "independence"},
+}
+
+
+@pytest.mark.parametrize("kind", ERASED)
+def test_what_was_erased_cannot_be_told_and_is_no_finding(
+    kind: str, decided: str, tmp_path: Path
+) -> None:
+    shutil.copytree(decided, tmp_path / ".nbs", copy_function=shutil.copy2)
+    root = str(tmp_path / ".nbs")
+    name, _, nth = kind.partition(" ")
+    rows = read(database(root))
+    seq = [seq for seq, row in enumerate(rows) if row.head["kind"] == name][int(nth or 0)]
+    with Team(root) as team:
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "r", "alex"))
+    told = judge(root)
+    assert [one.findings for one in told.values() if one.findings] == []
+    untold = {check[5:] for check, one in told.items() if one.verdict == CANNOT_TELL}
+    assert untold >= ERASED[kind]
+    assert not untold & {"gate", "rounds", "convergence"}
+
+
+# Forgeries: of what follows from the turns -------------------------------------------------------
+
+
+def test_a_gate_that_was_talked_past(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(nova_run, "gate", lambda *_: "proceed")
+        panel(root, states((0.2, 0.9)))
+    found = blamed(root)
+    assert found.keys() == {"gate"}
+    assert "its decision is proceed, and by the record it is investigate" in found["gate"][0]
+
+
+def test_a_convergence_that_came_too_early(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(nova_run, "converged", lambda states, *_: len(states) == 2)
+        panel(root, states((0.2, 0.9), (0.5, 0.5)))
+    found = blamed(root)
+    assert found.keys() == {"convergence"}
+    assert "cycle 2 is said to have converged" in found["convergence"][0]
+
+
+def test_a_convergence_that_was_left_out(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(nova_run, "converged", lambda *_: False)
+        panel(root, states((0.6, 0.5)), rounds=4)
+    found = blamed(root)
+    assert found.keys() == {"convergence"}
+    assert "nova.converged had to come before it, and is missing" in found["convergence"][0]
+
+
+def test_a_critical_flaw_that_was_called_minor(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(nova_run, "critique_class", lambda _: "minor")
+        panel(root, states((0.8, 0.3), critique=CRITICAL))
+    found = blamed(root)
+    assert found.keys() == {"critique"}
+    assert "its decision is minor, and by the record it is critical" in found["critique"][0]
+
+
+def test_cycles_beyond_the_rounds(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(NovaRun, "limit", property(lambda _: 3))
+        panel(root, states((0.2, 0.9), (0.5, 0.5), (0.8, 0.2)), rounds=1)
+    found = blamed(root)
+    assert found.keys() == {"rounds"}
+    assert "nova.escalated had to come before it, and is missing" in found["rounds"][0]
+
+
+def test_a_budget_that_was_passed_over(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(NovaRun, "turns_left", lambda _: None)
+        panel(root, turns=5)
+    found = blamed(root)
+    assert found.keys() == {"rounds"}
+    assert "was ordered after the budget was used up at entry" in found["rounds"][0]
+
+
+def test_a_person_who_was_not_asked(root: str) -> None:
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        play(team, name, most=3)
+        assert runner.settle_nova(team, name).state == "critiquing"
+        body: Any = {"run": name, "escalated": 0, "choice": "accept", "note": b"go"}
+        with team.act() as act:
+            act.append([kinds.HUMAN.draft(body, "ann")])
+        assert play(team, name).state == "done"
+    found = blamed(root)
+    assert found.keys() == {"rounds"}
+    assert "a person decided (accept), and was not asked" in found["rounds"][0]
+
+
+# Forgeries: of turns -----------------------------------------------------------------------------
+
+
+def test_experts_in_another_order(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    due = NovaRun.due_turns
+
+    def backwards(one: NovaRun) -> Iterator[DueTurn]:
+        yield from reversed(list(due(one)))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NovaRun, "due_turns", backwards)
+        panel(root)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert (
+        "integration (expert, cycle 1), and security (expert, cycle 1) was due" in found["order"][0]
+    )
+
+
+def test_an_expert_that_was_left_out(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    speak = NovaRun._speak
+
+    def heard(one: NovaRun, turn: Any) -> None:
+        speak(one, turn)
+        one.selected = one.selected[:2]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NovaRun, "_speak", heard)
+        panel(root)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert (
+        "dce (synthesis, cycle 1), and integration (expert, cycle 1) was due" in found["order"][0]
+    )
+
+
+def test_a_turn_that_was_given_up_while_a_try_was_left(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(nova_turns, "TRIES", 1)
+        panel(root, _garbled, rounds=1)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert "none of its agents had answered so, and a try was left" in found["order"][0]
+
+
+def test_a_turn_that_no_agent_gave(root: str) -> None:
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        play(team, name, most=1)
+        body: Any = {
+            "run": name, "turn": 1, "cycle": 0, "role": "unpack", "persona": "dce",
+            "spawn": "f" * 32, "content": b"x", "parsed": b"{}", "parsed_by": "json",
+        }  # fmt: skip
+        run = runner.nova_run(team.source, name)
+        if run.turns:
+            body |= {"turn": 2, "cycle": 1, "role": "expert", "persona": "security"}
+        with team.act() as act:
+            act.append([kinds.TURN.draft(body)])
+        play(team, name)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert "no run ffffffff of an agent with the role nova was for this turn" in found["order"][0]
+
+
+# Forgeries: of single entries --------------------------------------------------------------------
+
+Change = Callable[[Row], Row]
+
+
+def _says(**changes: Any) -> Change:
+    return lambda row: row.saying(**changes)
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"text": text}
+
+
+def _nothing(row: Row) -> Row:
+    """An entry that says nothing of the run, in the place of one that did."""
+    body = {"spawn": "0", "channel": "file", "content": _text(""), "sources": [], "v": 1}
+    data = format_canonical(body | {"sha256": sha256(b"").hexdigest()})
+    return row.headed(kind="delivered", stream="agents/0")._replace(body=data)
+
+
+def _agreeing_critic(row: Row) -> Row:
+    """The critic has the prompt of an expert."""
+    critic, expert = (
+        next(one for one in row.data["personas"] if one["short_name"] == name)
+        for name in ("cae", "security")
+    )
+    others = [one for one in row.data["personas"] if one is not critic]
+    given = {name: expert[name] for name in ("content", "sha256")}
+    return row.saying(personas=[*others, critic | given])
+
+
+LOWER = {"know": "0.8", "uncertainty": "0.3", "source": "stated"}
+CLAIMED = {"know": "0.75", "uncertainty": "0.35", "source": "missing"}
+FORGED: dict[str, tuple[str, str, int, Change]] = {
+    "its uncertainty is 0.3": ("gate", "nova.gate.decided", 0, _says(uncertainty="0.3")),
+    "its threshold is 0.9": ("gate", "nova.gate.decided", 0, _says(threshold="0.9")),
+    "its synthesis is 1": ("gate", "nova.gate.decided", 0, _says(synthesis=1)),
+    "nova.gate.decided had to come": ("gate", "nova.gate.decided", 0, _nothing),
+    "its critique is 1": ("critique", "nova.critique.decided", 0, _says(critique=1)),
+    "nova.critique.decided had to": ("critique", "nova.critique.decided", 0, _nothing),
+    "content not as its agents'": (
+        "order", "nova.turn.recorded", 1, _says(content=_text('{"analysis": "All is well."}')),
+    ),
+    "parsed not as its agents'": (
+        "order", "nova.turn.recorded", 4, _says(parsed=_text('{"proposal":"One file"}')),
+    ),
+    "parsed_by not as": ("order", "nova.turn.recorded", 1, _says(parsed_by="structured")),
+    "(synthesis, cycle 1): epistemic": ("order", "nova.turn.recorded", 4, _says(epistemic=CLAIMED)),
+    "mislabelled not as": ("order", "nova.turn.recorded", 1, _says(mislabelled="turn 9")),
+    "has the number 3, where 2": ("order", "nova.turn.recorded", 1, _says(turn=3)),
+    "its decision is not that": ("result", "nova.finalized", 0, _says(decision=_text("One file"))),
+    "its confidence is 0.99": ("result", "nova.finalized", 0, _says(confidence="0.99")),
+    "its stated_confidence is 1": ("result", "nova.finalized", 0, _says(stated_confidence="1")),
+    "its outcome is human_accepted": (
+        "result", "nova.finalized", 0, _says(outcome="human_accepted"),
+    ),
+    "its turns is 3": ("result", "nova.finalized", 0, _says(turns=3)),
+    "its cost is 0.5000": ("result", "nova.finalized", 0, _says(cost="0.5000")),
+    "its final is 1": ("result", "nova.finalized", 0, _says(final=1)),
+    "stands for entry 4, and the run": ("result", "checkpoint.named", 0, _says(position=4)),
+    "is not named after the minute": (
+        "result", "checkpoint.named", 0, _says(name="CKPT-200101-0000"),
+    ),
+    "no checkpoint names": ("result", "checkpoint.named", 0, _nothing),
+    "does not begin with that of cae": ("personas", "nova.opened", 0, _agreeing_critic),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("says", FORGED)
+def test_a_forged_entry_is_named_by_its_check(says: str, decided: str, tmp_path: Path) -> None:
+    shutil.copytree(decided, tmp_path / ".nbs", copy_function=shutil.copy2)
+    root = str(tmp_path / ".nbs")
+    check, kind, nth, change = FORGED[says]
+    rows = read(database(root))
+    seq = [seq for seq, row in enumerate(rows) if row.head["kind"] == kind][nth]
+    rows[seq] = change(rows[seq])
+    forge(root, rows)
+    found = blamed(root)
+    assert found.keys() == {check}
+    assert any(says in message for message in found[check])
+
+
+def test_a_synthesis_that_claims_to_know_more(decided: str, tmp_path: Path) -> None:
+    shutil.copytree(decided, tmp_path / ".nbs", copy_function=shutil.copy2)
+    root = str(tmp_path / ".nbs")
+    rows = read(database(root))
+    for seq, row in enumerate(rows):
+        if row.data.get("role") == "synthesis" and "turn" in row.data:
+            rows[seq] = row.saying(epistemic=LOWER)
+        elif row.head["kind"] == "nova.gate.decided":
+            rows[seq] = row.saying(uncertainty="0.3")
+    forge(root, rows)
+    assert blamed(root).keys() == {"order"}
+
+
+def _opened(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.data.items() if name != "v"}
+
+
+def test_a_run_that_begins_twice_or_is_over_twice(decided: str, tmp_path: Path) -> None:
+    shutil.copytree(decided, tmp_path / ".nbs", copy_function=shutil.copy2)
+    root = str(tmp_path / ".nbs")
+    rows = {row.head["kind"]: row for row in read(database(root))}
+    with Team(root) as team, team.act() as act:
+        act.append([kinds.OPENED.draft(_opened(rows["nova.opened"]), "x")])
+        act.append([kinds.FINALIZED.draft(_opened(rows["nova.finalized"]), "x")])
+        orphan: Any = _opened(rows["nova.gate.decided"]) | {"run": "orphan"}
+        act.append([kinds.GATE.draft(orphan)])
+    found = blamed(root)
+    assert found.keys() == {"order", "result", "gate"}
+    assert "it begins a second time" in found["order"][0]
+    assert "nova.finalized, and the run was over at entry" in found["result"][0]
+    assert "orphan: nova.gate.decided, and no entry before it begins the run" in found["gate"][0]
+
+
+# Forgeries: of what agents were given, and did ---------------------------------------------------
+
+TOLD = "Here is what a colleague said: " + ANALYSES["security"]
+
+
+def _odd(persona: str, **odd: Any) -> Any:
+    """A script in which one persona's agent is odd."""
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        usual = Agent(said(turn.role, turn.persona))
+        return usual._replace(**odd) if turn.persona == persona else usual
+
+    return script
+
+
+def test_personas_that_were_told_something_else(root: str) -> None:
+    panel(root, _odd("cae", prompt="You agree with everything."))
+    found = blamed(root)
+    assert found.keys() == {"personas"}
+    assert "(1-critique-cae) does not begin with that of cae" in found["personas"][0]
+
+
+LEAKS: dict[str, dict[str, Any]] = {
+    "its prompt": {"extra": TOLD},
+    "a file that it was given": {"files": (TOLD.upper().encode(),)},
+    "its order": {"order": {"set_env": {"HINT": TOLD}}},
+}
+
+
+@pytest.mark.parametrize("what", LEAKS)
+def test_the_words_of_another_expert(what: str, root: str) -> None:
+    panel(root, _odd("performance", **LEAKS[what]))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    (message,) = found["independence"]
+    assert f"cycle 1: {what} (run " in message
+    assert ", performance) holds 12 words in a row of security" in message
+
+
+def test_the_words_of_an_answer_that_was_refused(root: str) -> None:
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        if turn.persona == "security" and attempt == 1:
+            return Agent(f"No form: {QUOTED}")
+        told = turn.persona == "performance"
+        return Agent(said(turn.role, turn.persona), extra=QUOTED if told else "")
+
+    panel(root, script)
+    assert blamed(root).keys() == {"independence"}
+
+
+QUOTED = "I would rather read one file with a lock than ask a folder what it holds now"
+
+
+def test_words_that_all_may_see_are_no_leak(root: str) -> None:
+    """The coordinator quotes the experts of a cycle, and an expert says the same again."""
+    quoting = said("synthesis", proposal=TOLD, epistemic={"know": 0.5, "uncertainty": 0.6})
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        if turn.role == "synthesis" and turn.cycle == 1:
+            return Agent(quoting)
+        return Agent(said(turn.role, turn.persona), extra=QUESTION * 3)
+
+    panel(root, script)
+    assert blamed(root) == {}
+
+
+def test_a_turn_among_the_sources(root: str) -> None:
+    def script(turn: DueTurn, _: int) -> Agent:
+        with Team(root) as team:
+            rows = team.store.db.execute(
+                "SELECT max(seq) FROM nova_entries WHERE kind = 'nova.turn.recorded'"
+            )
+            seen = [seq for (seq,) in rows if seq is not None]
+            ended = team.store.db.execute("SELECT max(ended) FROM agents").fetchone()[0]
+        sources = {"performance": [ended], "integration": [ended]}.get(turn.persona, [])
+        return Agent(said(turn.role, turn.persona), sources=sources if turn.cycle == 1 else seen)
+
+    panel(root, script)
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    assert any("performance was given the text of entry" in one for one in found["independence"])
+    assert all("a run of " in one for one in found["independence"])
+
+
+def test_an_output_that_repeats_another_expert(root: str) -> None:
+    copied = said("expert", "performance", analysis=TOLD)
+    panel(root, _odd("performance", says=copied, level="folder"))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    assert "its output (run " in found["independence"][0]
+    assert "repeats 12 words in a row of security" in found["independence"][0]
+    assert judge(root)["nova-independence"].failures == 1
+
+
+def test_in_a_namespace_the_same_words_are_a_warning(root: str) -> None:
+    panel(root, _odd("performance", says=said("expert", "performance", analysis=TOLD)))
+    told = judge(root)["nova-independence"]
+    assert (told.failures, told.warnings) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("odd", "why"),
+    [
+        ({"level": None}, "no entry says how it was kept apart"),
+        (
+            {"hidden": ["chat"]},
+            "nothing says that events, ledger.db, record, workers did not exist",
+        ),
+        (
+            {"hidden": ["chat", "events", "ledger.db", "record", "workers"]},
+            "nothing says that nova did not exist",
+        ),
+    ],
+)
+def test_how_an_expert_was_kept_apart_must_be_said(
+    odd: dict[str, Any], why: str, root: str
+) -> None:
+    panel(root, _odd("security", **odd))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    assert why in found["independence"][0]
+
+
+_WIKI = McpServer(command="wiki")
+CALL = {"type": "assistant", "message": {"content": [
+    {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}]}}  # fmt: skip
+
+
+def _streamed(persona: str, *lines: dict[str, Any], **order: Any) -> Agent:
+    answer = said("expert", persona)
+    result = {"type": "result", "structured_output": answer | {"example": CALL["message"]}}
+    text = "\n".join(json.dumps(one) for one in (*lines, result))
+    return Agent(text, order={"output": "claude-stream-json", **order})
+
+
+TOOLS: dict[str, Callable[[str], Agent]] = {
+    "was granted the tools Read": lambda who: Agent(
+        said("expert", who), order={"parameters": Parameters(tools=("Read",))}
+    ),
+    "used the tool Bash": lambda who: _streamed(who, CALL),
+}
+
+
+@pytest.mark.parametrize("says", TOOLS)
+def test_a_tool_that_a_persona_had_or_used(says: str, root: str) -> None:
+    usual = _odd("nobody")
+    panel(root, lambda t, n: TOOLS[says](t.persona) if t.role == "expert" else usual(t, n))
+    found = blamed(root)
+    assert found.keys() == {"no-tools"}
+    assert len(found["no-tools"]) == 3
+    assert says in found["no-tools"][0]
+
+
+def test_a_tool_server_is_no_tool_less(root: str) -> None:
+    order = {"parameters": Parameters(mcp_servers={"wiki": _WIKI})}
+    panel(root, _odd("dce", order=order))
+    found = blamed(root)
+    assert found.keys() == {"no-tools"}
+    assert "had the tool servers wiki" in found["no-tools"][0]
+
+
+def test_an_answer_in_a_shape_that_was_asked_for_uses_no_tool(root: str) -> None:
+    shape = json.loads(json.dumps(CALL).replace("Bash", "StructuredOutput"))
+    order = {"parameters": Parameters(schema={"type": "object"})}
+    usual = _odd("nobody")
+    panel(
+        root,
+        lambda t, n: _streamed(t.persona, shape, **order) if t.role == "expert" else usual(t, n),
+    )
+    assert blamed(root) == {}
