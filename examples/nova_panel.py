@@ -5,8 +5,9 @@
 It stands for a model where none is to be had: in the demo, in tests, and for whoever wants to see
 what a persona is given and what it must answer. It finds in the prompt which persona it is and what
 is wanted of it, and answers as SCRIPT says; ``--script FILE`` gives another script as JSON, whose
-keys are ``role`` or ``persona``, or ``cycle-role-persona``. It reads standard input and nothing
-else; of the standard library alone.
+keys are ``role`` or ``persona``, or ``cycle-role-persona``. With ``--digest`` each expert adds the
+digest of its prompt, which no other can know. It reads standard input and nothing else; of the
+standard library alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from hashlib import sha256
 from typing import Any
 
 CYCLE = re.compile(r"^This is cycle ([0-9]+), role ([a-z]+)\.$", re.MULTILINE)
@@ -71,20 +73,29 @@ def asked(prompt: str) -> tuple[str, str, str, int]:
     return cycle[-1][1], cycle[-1][2], labels[-1][1], int(labels[-1][2])
 
 
+def digest_in_words(prompt: str) -> str:
+    """What nobody else can have written: the digest of a prompt, as 16 words."""
+    digits = sha256(prompt.encode()).hexdigest()
+    return " ".join(digits[at : at + 4] for at in range(0, 64, 4))
+
+
 def main(argv: list[str]) -> int:
     """Answer the turn that standard input asks for."""
     script = SCRIPT
     if argv[:1] == ["--script"]:
         with open(argv[1], encoding="utf-8") as file:
             script = json.load(file)
+    prompt = sys.stdin.read()
     try:
-        cycle, role, persona, turn = asked(sys.stdin.read())
+        cycle, role, persona, turn = asked(prompt)
         keys = (f"{cycle}-{role}-{persona}", persona, role)
-        said = next(script[key] for key in keys if key in script)
+        said = dict(next(script[key] for key in keys if key in script))
     except (ValueError, StopIteration) as error:
         why = error if str(error) else "the script has no answer for this turn"
         sys.stderr.write(f"nova_panel: {why}\n")
         return 1
+    if "--digest" in argv and "analysis" in said:
+        said["analysis"] += f" I was given {digest_in_words(prompt)}."
     sys.stdout.write(json.dumps({"persona": persona, "turn": turn, **said}) + "\n")
     return 0
 

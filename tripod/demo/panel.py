@@ -103,7 +103,7 @@ def _decided(status: dict[str, Any], tell: Tell) -> bool:
 def _leaked(project: str, program: str, tell: Tell) -> int:
     """An expert that is handed what another one said."""
     words = ("process", QUESTION, "--concurrency", "1", "--", sys.executable, program)
-    _tripod(project, _LEAKING, *words)
+    _tripod(project, _LEAKING, *words, "--digest")
     report = verify(project)
     tell("do", "a coordinator that hands each expert what the one before it said")
     found = [one for outcome in report.outcomes for one in outcome.findings if one.check == CHECK]
