@@ -57,7 +57,7 @@ class AgentTry(NamedTuple):
 
 
 def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] | None:
-    """The body of an entry; None where it cannot be read, or is none of this kind."""
+    """The body of an entry; None where it cannot be read, or is not one of this kind."""
     body = evidence.body(seq)
     try:
         model_of(kind).model_validate(body)
