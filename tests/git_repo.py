@@ -17,7 +17,7 @@ _ENVIRONMENT = {
     "GIT_AUTHOR_EMAIL": "ann@example.com",
     "GIT_COMMITTER_NAME": "Ann",
     "GIT_COMMITTER_EMAIL": "ann@example.com",
-    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
     "LC_ALL": "C",
 }

@@ -166,5 +166,6 @@ def plant(git: Git, canary: Canary, address: str) -> None:
         shutil.copy(program, hooks / name)
     for name in ("git", "git-remote-ext", "git-remote-x", "git-config", "git-upload-pack"):
         shutil.copy(program, git.root / name)
+    (folder / "info").mkdir(exist_ok=True)
     (folder / "info/attributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")
     (git.root / ".gitattributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")

@@ -353,6 +353,7 @@ def test_the_records_are_fetched_first_where_a_remote_is_named(ann: Clone, tmp_p
     bob = Clone(tmp_path, "bob")
     ann.git("--git-dir", str(ann.remote), "update-ref", "refs/tripod/seals", "HEAD")
     hook = bob.git.root / ".git/hooks/reference-transaction"
+    hook.parent.mkdir()
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     hook.chmod(0o755)
     assert "Joined the team" in bob.said("init", "--from", "origin")

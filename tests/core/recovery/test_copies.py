@@ -289,7 +289,7 @@ def test_who_has_the_ledger_open_goes_on_in_the_restored_one(root: str) -> None:
 
 def test_the_ledger_of_another_team_is_not_replaced(root: str, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    other = build(str(tmp_path / "other"))
+    other = build(str(tmp_path / "other"), new=True)
     before = kinds(other)
     for name in (None, SECOND):
         with pytest.raises(RefusedError, match="and the backup is of another one"):

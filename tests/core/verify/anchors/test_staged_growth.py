@@ -123,6 +123,7 @@ def test_an_index_that_git_names_is_the_one_that_is_committed(
     monkeypatch.delenv("GIT_INDEX_FILE")
     assert judge(git).exit_code == 0
     hook = git.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir()
     hook.write_text(f'#!/bin/sh\nenv | grep ^GIT_INDEX >"{git.root}/named"\n')
     hook.chmod(0o755)
     git("commit", "--quiet", "--all", "-m", "x")
