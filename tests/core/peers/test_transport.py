@@ -447,7 +447,7 @@ def test_exchanges_of_two_work_trees_wait_for_each_other(
 ) -> None:
     ben.git("worktree", "add", "--quiet", str(place / "other"))
     env = os.environ | {"TRIPOD_HOME": str(ben.home), "TRIPOD_AS": "ben"}
-    for number in range(4):
+    for number in range(2):
         for clone in (anna, ben):
             clone.said("chat", "send", "live", clone.name, f"Tea number {number}.")
         anna.said("push")
@@ -462,7 +462,7 @@ def test_exchanges_of_two_work_trees_wait_for_each_other(
     anna.said("pull")
     for clone in (anna, ben):
         read = clone.said("chat", "read", "live")
-        assert [read.count(f"number {number}.") for number in range(4)] == [2] * 4
+        assert [read.count(f"number {number}.") for number in range(2)] == [2] * 2
         clone.said("verify")
 
 
@@ -815,7 +815,8 @@ def size_of(clone: Clone) -> int:
         return team.store.size
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.drawn
+@pytest.mark.parametrize("count", [2, 3, 4])
 def test_clones_that_only_push_and_pull_come_to_rest(tmp_path: Path, count: int) -> None:
     clones: list[Clone] = []
     for name in ("anna", "ben", "cleo", "dora")[:count]:

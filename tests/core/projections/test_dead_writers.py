@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sample_ledger import faults
 from story import Step, Story, folder
@@ -111,7 +111,6 @@ def lives() -> st.SearchStrategy[list[Step]]:
     return st.lists(st.one_of(ours, dying, dying, behind, their_steps()), max_size=12)
 
 
-@settings(max_examples=60)
 @given(lives())
 def test_nothing_that_others_wrote_is_lost_or_doubled(steps: list[Step]) -> None:
     with folder() as root:

@@ -16,7 +16,7 @@ from exchange_runs import POINTS
 from story import folder
 
 HERE = Path(__file__).resolve().parents[2]
-RUNS = int(os.environ.get("TRIPOD_TRIALS", "50"))  # of each of two processes
+RUNS = int(os.environ.get("TRIPOD_TRIALS", "25"))  # of each of two processes
 
 
 def begin(where: Path, seed: int, runs: int, how: str) -> "subprocess.Popen[str]":

@@ -67,6 +67,7 @@ def rows(root: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.drawn
 @pytest.mark.parametrize("death", DEATHS)
 def test_killed_at_each_step(tmp_path: Path, death: str) -> None:
     project = begin(tmp_path)

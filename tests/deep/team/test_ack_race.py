@@ -19,7 +19,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[3]
-EACH = 400
+EACH = 200
 OURS = """
 import sys
 from tripod.bus import events as bus

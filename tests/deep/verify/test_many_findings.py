@@ -65,6 +65,7 @@ def test_every_check_is_asked() -> None:
     assert NEW.keys() | NO_WARNINGS | APART == names
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("count", [0, 19, 20, 21, 39, 40, 41, 200])
 def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     team = crowd(tmp_path / "crowd", count)
