@@ -1,13 +1,17 @@
 """Replicas of one team in folders, that exchange their records as plain exports."""
 
+import atexit
 import os
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
+from unittest import mock
 
 from tripod.bus import events
 from tripod.chat import writer as chat
@@ -45,24 +49,37 @@ from tripod.verify.run import verify
 __all__ = ["Forger", "MemoryFiles", "Replica", "copied", "peers_of", "record_of"]
 
 
+@cache
+def _begun(origin: str, handle: str, team_id: str) -> tuple[str, str, str, str]:
+    """A folder where a replica has just begun, its home, and the names of its team and itself."""
+    place = mkdtemp(prefix="tripod-begun-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    folder, home = f"{place}/folder", f"{place}/home"
+    os.mkdir(folder)
+    with mock.patch.dict(os.environ, TRIPOD_HOME=home):
+        made = adoption.init(folder, project="shop", origin=origin, scribe=handle, key=True)
+        with Team(made.root) as team:
+            if team_id:
+                name = replica_name(handle, keys.sealing_key(team.store) or "")
+                draft = TEAM_NAMED.draft({"team": team_id, "replica": name})
+                team.append_apart(lambda: [draft])
+            return folder, home, *name_team(team, handle)
+
+
 class Replica:
     """One clone's team: it acts, exports its record, and merges the exports of others."""
 
     def __init__(self, folder: Path, handle: str, team_id: str = "") -> None:
-        """Begin it; without a ``team_id`` it is the first of its team."""
+        """Begin it; without a ``team_id`` it is the first of its team.
+
+        In this process all of one name begin alike, with one key.
+        """
         self.folder, self.handle = folder, handle
-        folder.mkdir(exist_ok=True)
         self.origin = f"example.org/{folder.name}"
-        made = adoption.init(
-            str(folder), project="shop", origin=self.origin, scribe=handle, key=True
-        )
-        self.root = made.root
-        with self.team() as team:
-            if team_id:
-                vkey = keys.sealing_key(team.store) or ""
-                name = replica_name(handle, vkey)
-                self.append(TEAM_NAMED.draft({"team": team_id, "replica": name}), team=team)
-            self.team_id, self.name = name_team(team, handle)
+        self.root = f"{folder}/.nbs"
+        begun, home, self.team_id, self.name = _begun(self.origin, handle, team_id)
+        shutil.copytree(begun, folder, dirs_exist_ok=True)
+        shutil.copytree(home, os.environ["TRIPOD_HOME"], dirs_exist_ok=True)
 
     @contextmanager
     def team(self) -> Iterator[Team]:
