@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from atexit import register
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import cache
 from pathlib import Path
 from shutil import copytree, rmtree
+from tempfile import mkdtemp
 from unittest import mock
 
 import pytest
@@ -85,6 +88,17 @@ def place_with_home(factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
+@cache
+def _begun_remote() -> str:
+    """A bare repository with a commit, which most remotes begin as copies of."""
+    place = Path(mkdtemp(prefix="tripod-remote-"))
+    register(rmtree, place, ignore_errors=True)
+    seed = Git(place / "seed")
+    seed.commit("src/main.py", b"print()\n")
+    seed("clone", "--quiet", "--bare", str(seed.root), str(place / "remote.git"))
+    return str(place / "remote.git")
+
+
 class Clone:
     """A clone at ``git.root`` of the bare repository ``remote``, with its user's own home."""
 
@@ -96,9 +110,7 @@ class Clone:
         if self.git.root.exists():
             return
         if not self.remote.exists():
-            seed = Git(folder / "seed")
-            seed.commit("src/main.py", b"print()\n")
-            seed("clone", "--quiet", "--bare", str(seed.root), str(self.remote))
+            copytree(_begun_remote(), self.remote)
         self.git.root.mkdir()
         self.git("clone", "--quiet", str(self.remote), ".")
 

@@ -3,10 +3,14 @@
 Each row is a command on a team of its own; the rows are in ``bus_rows.py``.
 """
 
+import atexit
 import re
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from docs.pages import fits
@@ -22,8 +26,23 @@ def event(source: str, type_: str, priority: str, payload: str = "") -> str:
     return text + (f"payload: |\n  {payload}\n" if payload else "")
 
 
+@cache
+def laid_out(given: tuple[str, ...]) -> str:
+    """A folder that is set up, to be copied: nothing in it names its place."""
+    project = mkdtemp(prefix="tripod-queue-")
+    atexit.register(shutil.rmtree, project, ignore_errors=True)
+    begin(Path(project), given)
+    return project
+
+
 def set_up(project: Path, given: tuple[str, ...]) -> None:
     """Lay a queue there as the original tools leave one, and begin its ledger."""
+    shutil.copytree(laid_out(given), project, dirs_exist_ok=True)
+    if "claimed" in given:  # at this very moment, as a claim ends
+        assert run_as("nbs-bus", project, "claim", "D", PAST, "--by=dee").code == 0
+
+
+def begin(project: Path, given: tuple[str, ...]) -> None:
     folder = project / "D"
     folder.mkdir()
     if "empty" not in given:
@@ -53,8 +72,6 @@ def set_up(project: Path, given: tuple[str, ...]) -> None:
     assert done.code == 0
     past = "" if given == ("empty",) else ", with .* of before"
     assert re.fullmatch(rf"tripod: began the ledger \S+/ledger.db{past}\n", done.err)
-    if "claimed" in given:
-        assert run_as("nbs-bus", project, "claim", "D", PAST, "--by=dee").code == 0
 
 
 def told(project: Path, one: Row) -> Done:
