@@ -84,12 +84,13 @@ def mutations(path: str) -> Iterator[list[Mutation]]:
 
     Where one value is enough in each row that is drawn, the first is drawn as well.
     """
-    rng = random.Random(SEED)  # noqa: S311 - damages, not keys
     with closing(sqlite3.connect(path)) as db:
         for table in tables(db):
             columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
             keys = keys_of(db, table)
             for column in columns:
+                # Of its own, so that the same is drawn where others have each row tried.
+                rng = random.Random(f"{SEED} {table} {column}")  # noqa: S311 - damages, not keys
                 rows = db.execute(f"SELECT {column}, {keys} FROM {table}").fetchall()
                 if len(rows) > (max(FEW, DRAWN) if EVERY else DRAWN):
                     rows = rng.sample(rows, DRAWN)
