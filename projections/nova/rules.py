@@ -134,7 +134,8 @@ def _steps() -> Iterator[Step]:
         lambda f: f.flaws == "critical" and f.may_go_on, again=True,
     )  # fmt: skip
     yield Step(
-        "N5.4", "deciding", "class", "awaiting_human", "a critical flaw, and no other cycle may begin",
+        "N5.4", "deciding", "class", "awaiting_human",
+        "a critical flaw, and no other cycle may begin",
         lambda f: f.flaws == "critical" and not f.may_go_on,
     )  # fmt: skip
     yield Step(

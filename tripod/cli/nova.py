@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import (
@@ -120,17 +120,31 @@ def _order(call: CommandCall, team: Team, command: Sequence[str]) -> Any:
 def _carry_on(call: CommandCall, team: Team, name: str, order: Any) -> int:
     import asyncio
 
-    told = [""]
+    told: set[str] = set()
 
     def tell(run: NovaRun) -> None:
-
-        line = f"{name}: {state_in_words(run)}, {len(run.turns)} turns, {run.spent:f} USD"
-        if line != told[0]:
-            told[0] = line
-            remark(line)
+        for line in _progress(run):
+            if line not in told:
+                told.add(line)
+                remark(f"{name}: {line}")
 
     asyncio.run(carry_on(team, name, order, tell))
     return _answer(call, team, name)
+
+
+def _progress(run: NovaRun) -> Iterator[str]:
+    """How far a run is: what each cycle came to, who has to speak, what was spent."""
+    for cycle in run.cycles:
+        if cycle.verdict is not None and cycle.synthesis is not None:
+            state = cycle.synthesis.epistemic
+            shown = "" if state is None else f" at uncertainty {state.uncertainty:f}"
+            yield f"gate of cycle {cycle.number}: {cycle.verdict}{shown}"
+        if cycle.flaws is not None:
+            yield f"critique of cycle {cycle.number}: {cycle.flaws}"
+    names = ", ".join(turn.persona for turn in run.due_turns())
+    speak = f", to speak: {names}" if names else ""
+    spent = f"{_many(len(run.turns), 'turn')}, {run.spent:f} USD"
+    yield f"{state_in_words(run)}; {spent}{speak}"
 
 
 def _answer(call: CommandCall, team: Team, name: str) -> int:
@@ -197,7 +211,7 @@ def _standing_lines(found: NovaStanding) -> list[str]:
         f"{run.spent:f} USD"
     )
     if status["budget_turns"] or status["budget_cost"]:
-        allowed = [f"{status['budget_turns']} turns"] if status["budget_turns"] else []
+        allowed = [_many(status["budget_turns"], "turn")] if status["budget_turns"] else []
         allowed += [f"{status['budget_cost']} USD"] if status["budget_cost"] else []
         spent += f" (budget: {', '.join(allowed)}, once more for each decision of a person)"
     lines.append(f"spent: {spent}")

@@ -90,7 +90,10 @@ def next_act(run: NovaRun, agents: Sequence[NovaAgent], reason: str) -> str:
         again = "`tripod nova process` asks again"
         if run.turns:
             last = len(run.turns)
-            again += f"; `tripod nova fork {name} --at {last}` keeps turns 1 to {last}"
+            kept = "turn 1" if last == 1 else f"turns 1 to {last}"
+            again += f"; `tripod nova fork {name} --at {last}` keeps {kept}"
+        if run.finalized["outcome"] == "cancelled":
+            return again
         return f"`tripod show agents` has what each program was given and printed; {again}"
     if run.state == "awaiting_human" and reason:
         if reason == "budget" and not run.syntheses:

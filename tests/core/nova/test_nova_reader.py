@@ -97,7 +97,7 @@ def test_a_question_in_a_file_leaves_all_words_to_the_program(folder: Path) -> N
         b"tea-or-coffee: a person has to decide, 1 turn, 1 cycle",
     )
     done = run(folder, "nova", "status", "tea-or-coffee")
-    assert b"budget: 1 turns, once more for each decision" in done.out
+    assert b"budget: 1 turn, once more for each decision" in done.out
     assert b"next: `tripod nova decide tea-or-coffee redirect`" in done.out
 
 
