@@ -42,6 +42,10 @@ BEFORE: dict[str, State] = {role: state for state, role in _ROLES.items()}
 """The state in which the turn of a role is due."""
 
 _NOTHING = Decimal("0.0000")
+_LISTS = (
+    "requirements", "considerations", "experts", "findings", "consensus", "trade_offs",
+    "dissenters", "open_questions", "edge_cases",
+)  # fmt: skip
 
 
 class Opening(NamedTuple):
@@ -404,6 +408,28 @@ def _turn_of(seq: int, body: Mapping[str, Any], content: Content) -> NovaTurn:
         str(body["persona"]),
         str(body["spawn"]),
         content(body["content"]).decode("utf-8", "replace"),
-        fields if isinstance(fields, dict) else {},
+        _fields_of(fields),
         told,
     )
+
+
+def _fields_of(parsed: Any) -> dict[str, Any]:
+    """The fields of an answer that have the form which the reader of answers gives them.
+
+    A record may hold others, which only a forger can have made: they count as not there.
+    """
+    found: dict[str, Any] = {}
+    for name, value in parsed.items() if isinstance(parsed, dict) else ():
+        if name == "issues":
+            issues = value if isinstance(value, list) else []
+            found[name] = [one for one in issues if isinstance(one, dict) and _is_issue(one)]
+        elif name in _LISTS:
+            texts = value if isinstance(value, list) else []
+            found[name] = [one for one in texts if isinstance(one, str)]
+        elif isinstance(value, str):
+            found[name] = value
+    return found
+
+
+def _is_issue(value: dict[str, Any]) -> bool:
+    return all(isinstance(value.get(name), str) for name in ("severity", "text"))
