@@ -19,7 +19,7 @@ from tripod.ledger.errors import MalformedError
 from tripod.projections.nova.answers import NEEDS_EPISTEMIC, NovaAnswer, read_answer
 from tripod.projections.nova.rules import UNTOLD
 from tripod.projections.nova.run import DueEntry, DueTurn, NovaRun, share_text
-from tripod.projections.workers.answers import CANCELLED, Answer
+from tripod.projections.workers.answers import Answer
 
 ROLE = "nova"
 """The role of the agents that personas are."""
@@ -33,7 +33,8 @@ _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | r
 class TurnTry(NamedTuple):
     """A run of an agent for a turn; ``state`` is requested, started, ended or abandoned.
 
-    Of one that ended: ``status``, what is wrong with any but ``ok``, the answer, and what it cost.
+    Of one that ended: ``status``, what is wrong with any but ``ok``, the answer, what it cost, and
+    whether it was ended because it was told to: that is no try.
     """
 
     spawn: str
@@ -43,6 +44,7 @@ class TurnTry(NamedTuple):
     problem: str = ""
     answer: Answer = Answer()
     cost: str | None = None
+    is_cancelled: bool = False
 
 
 class TurnStand(NamedTuple):
@@ -74,7 +76,7 @@ def stand_of_tries(run: NovaRun, turn: DueTurn, tries: Iterable[TurnTry]) -> Tur
     ended = [one for one in every if one.state == "ended"]
     first = 1 + max((one.attempt for one in ended), default=0)
     lost = sum(one.state == "abandoned" for one in every if one.attempt >= first)
-    answered = [one for one in ended if not one.problem.startswith(CANCELLED)]
+    answered = [one for one in ended if not one.is_cancelled]
     problem = ""
     usable: tuple[TurnTry, NovaAnswer] | None = None
     for one in answered:

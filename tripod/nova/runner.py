@@ -55,6 +55,7 @@ from tripod.projections.nova.turns import (
     subject_of_turn,
 )
 from tripod.projections.projection import Source
+from tripod.projections.workers.answers import CANCELLED
 from tripod.team.act import Act
 from tripod.team.team import Team
 
@@ -422,6 +423,7 @@ def _try_of(team: Team, attempt: Attempt) -> TurnTry:
         f"{result.problem[:MAX_PROBLEM]}{said}",
         result.answer,
         result.answer.cost,
+        is_cancelled=result.problem == CANCELLED,
     )
 
 

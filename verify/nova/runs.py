@@ -55,7 +55,7 @@ _LATE = 120 * 10**6  # microseconds by which a checkpoint's minute may differ fr
 
 
 class NovaEntry(NamedTuple):
-    """An entry of a run; the body is None where it cannot be read, or is not one of its kind."""
+    """An entry of a run; the body is None where it cannot be read, or does not fit its kind."""
 
     seq: int
     kind: str

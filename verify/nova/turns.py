@@ -15,7 +15,7 @@ from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.models import model_of
 from tripod.projections.nova.turns import ROLE, TurnTry
-from tripod.projections.workers.answers import read_spec_answer
+from tripod.projections.workers.answers import CANCELLED, read_spec_answer
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
 
@@ -57,7 +57,7 @@ class AgentTry(NamedTuple):
 
 
 def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] | None:
-    """The body of an entry; None where it cannot be read, or is not one of this kind."""
+    """The body of an entry; None where it cannot be read, or does not fit this kind."""
     body = evidence.body(seq)
     try:
         model_of(kind).model_validate(body)
@@ -89,9 +89,12 @@ def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> Agen
     cost = None if body is None else body.get("cost")
     if body is None or (cost is not None and _COST.fullmatch(cost) is None):
         return AgentTry(requested, one, f"entry {ended} cannot be read")
-    one = one._replace(status=body["status"], problem=body.get("problem") or "", cost=cost)
+    problem = body.get("problem") or ""
+    one = one._replace(status=body["status"], problem=problem, cost=cost)
     if one.status != "ok":
-        return AgentTry(requested, one, "")
+        is_gone = one.status == "killed" and erased_in_run(evidence, ended)
+        untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else ""
+        return AgentTry(requested, one._replace(is_cancelled=problem == CANCELLED), untold)
     order = read_agent_order(evidence, requested)
     if order is None:
         return AgentTry(requested, one, f"the order in entry {requested} cannot be read")
