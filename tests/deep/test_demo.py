@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from warm import search_path
 
-from tripod.demo import demo, replicas
+from tripod.demo import demo, panel, replicas
 from tripod.demo.demo import TAMPERINGS
 from tripod.demo.replicas import Week
 
@@ -53,6 +53,11 @@ def test_the_demo_goes_as_it_should() -> None:
     assert "15 decisions and 6 messages, each once in 2 replicas" in week
     assert "peers-agree: fork: " in week, "the rewritten replica is named"
     assert "tripod peer show" in week, "with both seals"
+    panels = week.split("Nova: a question becomes a decision")[1]
+    assert "gate at 0.35, uncertainty 0.35: proceed (the border); critique: minor" in panels
+    assert "decided after 8 turns: know +0.50, uncertainty -0.55, confidence 0.9" in panels
+    assert "verify: no rule is broken" in panels
+    assert panels.count("caught; nova-independence: entry ") == 1
 
 
 def test_a_tampering_that_nobody_names_fails_the_demo(
@@ -60,11 +65,21 @@ def test_a_tampering_that_nobody_names_fails_the_demo(
 ) -> None:
     harmless = TAMPERINGS[0]._replace(do=lambda _: None)
     monkeypatch.setattr(demo, "TAMPERINGS", (harmless,))
-    for chapter in ("_rebuild", "_decide", "_crash", "play_review", "play_week"):  # not this one's
+    for chapter in ("_rebuild", "_decide", "_crash", "play_review", "play_week", "play_panel"):
         monkeypatch.setattr(demo, chapter, lambda *_: 0)
     told: list[tuple[str, str]] = []
     assert demo.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
     assert any("NOT named" in text for _, text in told)
+
+
+def test_a_leak_that_is_none_fails_the_demo(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(panel, "_LEAKING", panel._TRIPOD)
+    told: list[tuple[str, str]] = []
+    program = demo.data_file("nova_panel.py")
+    assert panel._leaked(str(tmp_path / "leak"), program, lambda *line: told.append(line)) == 1
+    assert told[-1] == ("bad", "    NOT caught by nova-independence")
 
 
 def test_a_decision_that_a_replica_lacks_fails_the_week(
