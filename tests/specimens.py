@@ -1195,8 +1195,8 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("never-read", "session s was shown /w/.env (read, line 2)", _forbidden),
     Specimen(
         "nova-order",
-        "dce (unpack, cycle 0): content not as its agents' answers give it",
-        _panel_then("nova.turn.recorded", content={"text": '{"requirements": ["none"]}'}),
+        "dce (unpack, cycle 0): parsed not as its agents' answers give it",
+        _panel_then("nova.turn.recorded", parsed={"text": '{"requirements":["none"]}'}),
     ),
     Specimen(
         "nova-independence",
@@ -1226,7 +1226,7 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("nova-result", "its confidence is 1", _panel_then("nova.finalized", confidence="1")),
     Specimen(
         "nova-personas",
-        "(1-critique-cae) does not begin with that of cae",
+        "(1-critique-cae) does not begin with that of its persona",
         _panel_with("cae", prompt="You agree with everything that is said."),
     ),
     Specimen(

@@ -1,17 +1,21 @@
-"""Each persona of a Nova run was given its own prompt, as it stood in the entry that began the run.
+"""Each persona of a Nova run was given its own prompt, the question, and what it is to know.
 
 **What it proves.** The beginning of each run holds a coordinator (``core/DCE.md``), a critic
 (``core/CAE.md``) and at least one expert, each name once; the stored bytes are those of the digest
 and are a persona's file of that name and title. Each agent's run with the role ``nova`` is for a
-persona of its run, and its recorded prompt begins with the prompt of that persona's file. Not what
-else the prompt says: the rest of it is the record, which ``nova-independence`` judges for experts.
+persona of its run; its recorded prompt begins with the prompt of that persona's file and holds the
+question. The coordinator and the critic were given every turn before, whole and in order; an expert
+how the question was unpacked, the last synthesis and the last critique. Not that nothing else was
+in the prompt: ``nova-independence`` judges that for experts.
 
 **Why it matters.** A critic that was told to agree, or an expert that was given another's part,
-makes a panel of one voice. An edit of a persona's file must not reach a run that has begun.
+makes a panel of one voice. An edit of a persona's file must not reach a run that has begun. A
+coordinator that was shown another record than the one here synthesised something else.
 
 **What a finding looks like.** ``tea: the prompt of run 3f0c2a81 (1-critique-cae) does not begin
-with that of cae``; ``tea: no persona has the file core/CAE.md``; ``tea: two personas are called
-security``; ``tea: the bytes of security are not those of their digest``.
+with that of its persona``; ``tea: the prompt of run 3f0c2a81 (1-synthesis-dce) lacks turn 3 (entry
+30)``; ``tea: no persona has the file core/CAE.md``; ``tea: 2 personas are called security``; ``tea:
+the bytes of security are not those of their digest``.
 
 **What to do.** Compare the prompt (entry ``delivered``) with the persona in ``nova.opened``. What
 the run decided counts as little as who was asked. *Cannot tell*: the personas, or a prompt, were
@@ -21,9 +25,9 @@ erased.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.agents import DELIVERED
@@ -33,13 +37,32 @@ from tripod.projections.nova.run import CAE, DCE
 from tripod.projections.nova.turns import ROLE, persona_prompt
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import erased_in_run
-from tripod.verify.nova.runs import NO_RUN, told_nova
-from tripod.verify.nova.turns import read_nova_subject, sound_body
+from tripod.verify.nova.runs import NO_RUN, nova_entries, told_nova
+from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
 
 NAME = "nova-personas"
 REQUIRED = True
 NEEDS = (TABLES,)
 HELP = "compare the prompt (`delivered`) with the persona in `nova.opened`"
+
+
+class _Panel(NamedTuple):
+    """What a run's agents are to be given: the prompts of its personas, the question, the turns.
+
+    The question is '' where it was erased, and turns that were erased are left out.
+    """
+
+    prompts: Mapping[str, str]
+    question: str
+    turns: Sequence[tuple[int, dict[str, Any], str]]
+
+    def owed(self, of: NovaSubject, before: int) -> list[tuple[int, dict[str, Any], str]]:
+        """The turns that an agent has to be given which was ordered in an entry, in their order."""
+        known = [turn for turn in self.turns if turn[0] < before]
+        if of.role != "expert":
+            return known
+        last = {turn[1]["role"]: turn for turn in known if turn[1]["cycle"] < of.cycle}
+        return [last[role] for role in ("unpack", "synthesis", "critique") if role in last]
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -52,25 +75,34 @@ def judge(evidence: Evidence) -> Outcome:
         return not_applicable(NAME, NO_RUN)
     untold: list[str] = []
     found: list[Finding] = []
-    prompts: dict[str, Mapping[str, str] | None] = {}
+    panels: dict[str, _Panel | None] = {}
     personas = 0
     for run, seq in runs:
         body = sound_body(evidence, seq, OPENED)
         if body is None or erased_in_run(evidence, seq):
             untold.append(f"{run}: its personas (entry {seq}) cannot be read")
-            prompts[run] = None
+            panels[run] = None
             continue
         personas += len(body["personas"])
         found += (
             evidence.finding(NAME, seq, f"{run}: {problem}", HELP)
             for problem in _problems(evidence, body["personas"])
         )
-        prompts[run] = _prompts(evidence, body["personas"])
+        panels[run] = _panel(evidence, run, body)
     for spawn, subject, seq in agents:
-        problem, why = _prompt_problem(evidence, spawn, subject, prompts)
-        if problem:
-            found.append(evidence.finding(NAME, seq, problem, HELP))
-        untold += [why] if why else []
+        of = read_nova_subject(subject)
+        if of is None or of.run not in panels:
+            message = f"run {spawn[:8]} is for no turn of a Nova run: {subject[:80]!r}"
+            found.append(evidence.finding(NAME, seq, message, HELP))
+            continue
+        panel = panels[of.run]
+        if panel is not None:  # else that is told already
+            for is_broken, what in _judged(evidence, spawn, of, seq, panel):
+                message = f"{of.run}: {what}"
+                if is_broken:
+                    found.append(evidence.finding(NAME, seq, message, HELP))
+                else:
+                    untold.append(message)
     seen = {"runs": len(runs), "personas": personas, "prompts": len(agents)}
     return told_nova(outcome(NAME, found, seen), untold)
 
@@ -110,40 +142,71 @@ def _data(evidence: Evidence, persona: Mapping[str, Any]) -> bytes | None:
         return None
 
 
-def _prompts(evidence: Evidence, personas: list[dict[str, Any]]) -> dict[str, str]:
-    """The prompt of each persona whose bytes can be read."""
-    return {
+def _panel(evidence: Evidence, run: str, opened: Mapping[str, Any]) -> _Panel:
+    """What is known of a run's prompts, question and turns."""
+    turns = []
+    for seq, kind, body in nova_entries(evidence, run):
+        if kind == "nova.turn.recorded" and body is not None and not erased_in_run(evidence, seq):
+            data = _data(evidence, body)
+            if data is not None:
+                turns.append((seq, body, data.decode("utf-8", "replace").strip()))
+    prompts = {
         one["short_name"]: persona_prompt(data)
-        for one in personas
+        for one in opened["personas"]
         if (data := _data(evidence, one)) is not None
     }
+    question = _data(evidence, {"content": opened["question"]}) or b""
+    return _Panel(prompts, question.decode("utf-8", "replace").strip(), turns)
 
 
-def _prompt_problem(
-    evidence: Evidence, spawn: str, subject: str, prompts: Mapping[str, Mapping[str, str] | None]
-) -> tuple[str, str]:
-    """What is wrong with the prompt of an agent's run, or why nobody can tell; '' for neither."""
-    of = read_nova_subject(subject)
-    if of is None or of.run not in prompts:
-        return f"run {spawn[:8]} is for no turn of a Nova run: {subject[:80]!r}", ""
-    known = prompts[of.run]
-    if known is None:
-        return "", ""  # that is told already
-    what = f"run {spawn[:8]} ({subject.partition('/')[2]})"
-    if of.persona not in known:
-        return f"{of.run}: {what} is for no persona of it", ""
+def _judged(
+    evidence: Evidence, spawn: str, of: NovaSubject, ordered: int, panel: _Panel
+) -> Iterator[tuple[bool, str]]:
+    """What is wrong with the prompt of an agent's run (True), or why nobody can tell (False)."""
+    who = f"run {spawn[:8]} ({of.cycle}-{of.role}-{of.persona})"
+    own = panel.prompts.get(of.persona)
+    if own is None:
+        yield True, f"{who} is for no persona of it"
+        return
     given = 0
     for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", spawn):
         body = sound_body(evidence, seq, DELIVERED)
         if body is None or erased_in_run(evidence, seq):
-            return "", f"{of.run}: what {what} was given (entry {seq}) cannot be read"
+            yield False, f"what {who} was given (entry {seq}) cannot be read"
+            return
         if body["channel"] != "prompt":
             continue
         given += 1
         data = _data(evidence, body)
         if data is None:
-            return "", f"{of.run}: the prompt of {what} (entry {seq}) is not there"
-        text = data.decode("utf-8", "replace")
-        if not text.startswith(f"{known[of.persona]}\n\n"):
-            return f"{of.run}: the prompt of {what} does not begin with that of {of.persona}", ""
-    return ("", "") if given else ("", f"{of.run}: no entry holds the prompt of {what}")
+            yield False, f"the prompt of {who} (entry {seq}) is not there"
+            return
+        text, owed = data.decode("utf-8", "replace"), panel.owed(of, ordered)
+        what = _lacking(text, own, panel, owed, in_order=of.role != "expert")
+        if what:
+            yield True, f"the prompt of {who} {what}"
+    if not given:
+        yield False, f"no entry holds the prompt of {who}"
+
+
+def _lacking(
+    text: str,
+    own: str,
+    panel: _Panel,
+    owed: Sequence[tuple[int, dict[str, Any], str]],
+    *,
+    in_order: bool,
+) -> str:
+    """What a prompt has to hold, and does not; '' where it holds all."""
+    if not text.startswith(f"{own}\n\n"):
+        return "does not begin with that of its persona"
+    at = text.find(panel.question, len(own))
+    if at < 0:
+        return "does not hold the question"
+    at += len(panel.question)
+    for seq, turn, said in owed:
+        place = text.find(said, at)
+        if place < 0:
+            return f"lacks turn {turn['turn']} (entry {seq})"
+        at = place + len(said) if in_order else at
+    return ""

@@ -15,6 +15,7 @@ from tripod.agents.spec import McpServer, Parameters
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds import nova as kinds
 from tripod.nova import runner
+from tripod.nova.prompt import prompt_for_turn
 from tripod.nova.runner import NovaLimits, cancel_nova, decide_nova, load_personas, open_nova
 from tripod.projections.nova import run as nova_run
 from tripod.projections.nova import turns as nova_turns
@@ -405,7 +406,7 @@ FORGED: dict[str, tuple[str, str, int, Change]] = {
     "its critique is 1": ("critique", "nova.critique.decided", 0, _says(critique=1)),
     "nova.critique.decided had to": ("critique", "nova.critique.decided", 0, _nothing),
     "content not as its agents'": (
-        "order", "nova.turn.recorded", 1, _says(content=_text('{"analysis": "All is well."}')),
+        "order", "nova.turn.recorded", 7, _says(content=_text('{"analysis": "All is well."}')),
     ),
     "parsed not as its agents'": (
         "order", "nova.turn.recorded", 4, _says(parsed=_text('{"proposal":"One file"}')),
@@ -428,7 +429,7 @@ FORGED: dict[str, tuple[str, str, int, Change]] = {
         "result", "checkpoint.named", 0, _says(name="CKPT-200101-0000"),
     ),
     "no checkpoint names": ("result", "checkpoint.named", 0, _nothing),
-    "does not begin with that of cae": ("personas", "nova.opened", 0, _agreeing_critic),
+    "does not begin with that of its persona": ("personas", "nova.opened", 0, _agreeing_critic),
 }  # fmt: skip
 
 
@@ -498,7 +499,43 @@ def test_personas_that_were_told_something_else(root: str) -> None:
     panel(root, _odd("cae", prompt="You agree with everything."))
     found = blamed(root)
     assert found.keys() == {"personas"}
-    assert "(1-critique-cae) does not begin with that of cae" in found["personas"][0]
+    assert "(1-critique-cae) does not begin with that of its persona" in found["personas"][0]
+
+
+def test_a_coordinator_that_was_shown_another_record(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doctored(run: NovaRun, turn: DueTurn, *rest: Any) -> Any:
+        given = prompt_for_turn(run, turn, *rest)
+        if turn.role != "synthesis":
+            return given
+        return given._replace(data=given.data.replace(b"costs a seek", b"costs nothing"))
+
+    monkeypatch.setattr("recorded_panel.prompt_for_turn", doctored)
+    panel(root)
+    found = blamed(root)
+    assert found.keys() == {"personas"}
+    assert "(1-synthesis-dce) lacks turn 3 (entry" in found["personas"][0]
+
+
+@pytest.mark.parametrize(
+    ("role", "part"), [("unpack", "Shall the queue"), ("expert", "no event is lost")]
+)
+def test_what_an_agent_was_not_told(
+    role: str, part: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shortened(run: NovaRun, turn: DueTurn, *rest: Any) -> Any:
+        given = prompt_for_turn(run, turn, *rest)
+        if turn.role != role:
+            return given
+        return given._replace(data=given.data.replace(part.encode(), b""))
+
+    monkeypatch.setattr("recorded_panel.prompt_for_turn", shortened)
+    panel(root)
+    found = blamed(root)
+    assert found.keys() == {"personas"}
+    says = "does not hold the question" if role == "unpack" else "lacks turn 1 (entry"
+    assert says in found["personas"][0]
 
 
 LEAKS: dict[str, dict[str, Any]] = {
