@@ -74,11 +74,16 @@ class _Turn(NamedTuple):
 
 @dataclass(slots=True)
 class _Panel:
-    """What is known of a Nova run: its recorded turns, and the words that every expert may see."""
+    """What is known of a Nova run: its recorded turns, and by cycle those of experts.
+
+    ``seen`` are the words that every expert may see, ``own`` those of each expert's turns.
+    """
 
     name: str
     turns: list[_Turn] = field(default_factory=list)
+    cycles: dict[int, list[_Turn]] = field(default_factory=dict)
     seen: VisiblePhrases = field(default_factory=VisiblePhrases)
+    own: dict[str, VisiblePhrases] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -154,6 +159,9 @@ def _panel(evidence: Evidence, name: str) -> _Panel:
             panel.turns.append(turn)
             if turn.role != "expert":
                 panel.seen.add(seq, text)
+            else:
+                panel.cycles.setdefault(turn.cycle, []).append(turn)
+                panel.own.setdefault(turn.persona, VisiblePhrases()).add(seq, text)
     return panel
 
 
@@ -188,14 +196,11 @@ class _Cycle:
             given = _hashes(run.given)
             for text in run.wrote:
                 self.written[self.persona(run)].add(text.text, text.seq, given.__contains__)
-        for turn in panel.turns:
-            if turn.role == "expert" and turn.cycle == number:
+        for turn in panel.cycles.get(number, ()):
+            if turn.spawn not in spawns or turn.spawn in gone:  # else it is there, since its end
                 known = _hashes(next((r.given for r in self.runs if r.spawn == turn.spawn), ()))
                 written = self.written.setdefault(turn.persona, _Written())
-                if (
-                    turn.spawn not in spawns or turn.spawn in gone
-                ):  # else it is there, since its end
-                    written.add(turn.text, turn.seq, known.__contains__)
+                written.add(turn.text, turn.seq, known.__contains__)
 
     def persona(self, run: ReviewRun) -> str:
         """Whose run it is."""
@@ -251,12 +256,14 @@ class _Cycle:
 
     def known(self, run: ReviewRun) -> Known:
         """Whether a run of words stands in what this expert may see, or is its own."""
-        own, who = VisiblePhrases(), self.persona(run)
-        mine = [(t.seq, t.text) for t in self.panel.turns if (t.role, t.persona) == ("expert", who)]
-        mine += ((t.seq, t.text) for r in self.runs if self.persona(r) == who for t in r.wrote)
-        for seq, text in sorted(mine):
-            own.add(seq, text)
-        return _either(self.panel.seen.before(run.seq), own.before(run.seq))
+        who, tried = self.persona(run), VisiblePhrases()
+        for other in self.runs:
+            if self.persona(other) == who:
+                for text in other.wrote:
+                    tried.add(text.seq, text.text)
+        own = self.panel.own.get(who, VisiblePhrases())
+        mine = _either(own.before(run.seq), tried.before(run.seq))
+        return _either(self.panel.seen.before(run.seq), mine)
 
     def sourced(self, front: str, who: str, text: ReviewText) -> Iterator[Finding]:
         """Turns of other experts of the cycle among the sources of a text."""

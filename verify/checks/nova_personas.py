@@ -24,8 +24,9 @@ erased.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -46,23 +47,36 @@ NEEDS = (TABLES,)
 HELP = "compare the prompt (`delivered`) with the persona in `nova.opened`"
 
 
+class _Said(NamedTuple):
+    """A turn that agents are to be given: its entry, its number, its text."""
+
+    seq: int
+    number: int
+    text: str
+
+
 class _Panel(NamedTuple):
     """What a run's agents are to be given: the prompts of its personas, the question, the turns.
 
-    The question is '' where it was erased, and turns that were erased are left out.
+    ``turns`` has all of them, ``by_role`` those of each role, in their order. The question is ''
+    where it was erased, and turns that were erased are left out.
     """
 
     prompts: Mapping[str, str]
     question: str
-    turns: Sequence[tuple[int, dict[str, Any], str]]
+    turns: list[_Said]
+    by_role: Mapping[str, list[_Said]]
 
-    def owed(self, of: NovaSubject, before: int) -> list[tuple[int, dict[str, Any], str]]:
-        """The turns that an agent has to be given which was ordered in an entry, in their order."""
-        known = [turn for turn in self.turns if turn[0] < before]
+    def owed(self, of: NovaSubject, before: int) -> Iterator[_Said]:
+        """The turns that an agent has to be given which was ordered in an entry."""
         if of.role != "expert":
-            return known
-        last = {turn[1]["role"]: turn for turn in known if turn[1]["cycle"] < of.cycle}
-        return [last[role] for role in ("unpack", "synthesis", "critique") if role in last]
+            yield from self.turns[: bisect_left(self.turns, (before,))]
+            return
+        for role in ("unpack", "synthesis", "critique"):
+            turns = self.by_role.get(role, [])
+            at = bisect_left(turns, (before,))
+            if at:
+                yield turns[at - 1]
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -144,19 +158,22 @@ def _data(evidence: Evidence, persona: Mapping[str, Any]) -> bytes | None:
 
 def _panel(evidence: Evidence, run: str, opened: Mapping[str, Any]) -> _Panel:
     """What is known of a run's prompts, question and turns."""
-    turns = []
+    turns: list[_Said] = []
+    by_role: dict[str, list[_Said]] = {}
     for seq, kind, body in nova_entries(evidence, run):
         if kind == "nova.turn.recorded" and body is not None and not erased_in_run(evidence, seq):
             data = _data(evidence, body)
             if data is not None:
-                turns.append((seq, body, data.decode("utf-8", "replace").strip()))
+                said = _Said(seq, body["turn"], data.decode("utf-8", "replace").strip())
+                turns.append(said)
+                by_role.setdefault(body["role"], []).append(said)
     prompts = {
         one["short_name"]: persona_prompt(data)
         for one in opened["personas"]
         if (data := _data(evidence, one)) is not None
     }
     question = _data(evidence, {"content": opened["question"]}) or b""
-    return _Panel(prompts, question.decode("utf-8", "replace").strip(), turns)
+    return _Panel(prompts, question.decode("utf-8", "replace").strip(), turns, by_role)
 
 
 def _judged(
@@ -193,7 +210,7 @@ def _lacking(
     text: str,
     own: str,
     panel: _Panel,
-    owed: Sequence[tuple[int, dict[str, Any], str]],
+    owed: Iterable[_Said],
     *,
     in_order: bool,
 ) -> str:
@@ -204,9 +221,9 @@ def _lacking(
     if at < 0:
         return "does not hold the question"
     at += len(panel.question)
-    for seq, turn, said in owed:
-        place = text.find(said, at)
+    for said in owed:
+        place = text.find(said.text, at)
         if place < 0:
-            return f"lacks turn {turn['turn']} (entry {seq})"
-        at = place + len(said) if in_order else at
+            return f"lacks turn {said.number} (entry {said.seq})"
+        at = place + len(said.text) if in_order else at
     return ""
