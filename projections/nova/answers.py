@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -36,6 +36,8 @@ from tripod.projections.settings import (
 MAX_PERSONA = 64 * 1024
 MAX_ANSWER = 256 * 1024
 """Bytes."""
+MAX_TITLE = 200
+"""Characters of a persona's role."""
 
 _FENCE = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _SHORT_NAME = "[a-z][a-z0-9_-]{0,31}"
@@ -45,6 +47,7 @@ _EPISTEMIC = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?")
+_HALF = re.compile("[\ud800-\udfff]")
 _PLACES = Decimal("0.0001")
 MAX_LIST = 200  # values of one list
 MAX_TEXT = 8_000  # characters of one of them
@@ -60,7 +63,7 @@ class _Open(Settings):
 def _text(value: object) -> object:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("the value is not text")
-    if len(value) > MAX_ANSWER or re.search("[\ud800-\udfff]", value):
+    if len(value) > MAX_ANSWER or _HALF.search(value):
         raise ValueError("the value is too long, or no valid text")
     return value.strip()
 
@@ -75,6 +78,12 @@ def _texts(value: object) -> object:
     return tuple(one.strip() for one in found)
 
 
+def _title(value: object) -> object:
+    if len(str(_text(value))) > MAX_TITLE:
+        raise ValueError(f"the value has more than {MAX_TITLE} characters")
+    return _text(value)
+
+
 Text = Annotated[str | None, Rule(_text)]
 Texts = Annotated[tuple[str, ...], Rule(_texts)]
 
@@ -86,7 +95,7 @@ Texts = Annotated[tuple[str, ...], Rule(_texts)]
 class _Head(_Open):
     """The front matter of a persona's file."""
 
-    role: Annotated[str, Rule(_text)]
+    role: Annotated[str, Rule(_title)]
     short_name: Annotated[
         str, spelled_setting(_SHORT_NAME, "a name of small letters, digits, - and _")
     ]
@@ -244,20 +253,20 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
     """The form of an answer, its keys and values, and the text beside them."""
     if text.lstrip().startswith("{"):
         try:
-            value = json.loads(text)
+            value = json.loads(text, object_pairs_hook=_once)
+            is_text = _HALF.search(json.dumps(value, ensure_ascii=False)) is None
         except (ValueError, RecursionError) as error:
             raise MalformedError(
                 f"the answer begins as JSON, and cannot be read as such: {error}"
             ) from error
+        if not is_text:  # no entry can hold it
+            raise MalformedError("the answer holds half of a character, such as \\ud800")
         return "json", value, ""
     fence = _FENCE.match(text.lstrip())
     if fence is not None:
         entries = read_setting_entries(fence[1].encode("utf-8", "replace"))
-        return (
-            "front-matter",
-            {key: value for key, _, value in entries},
-            text.lstrip()[fence.end() :],
-        )
+        values = _once((key, value) for key, _, value in entries)
+        return "front-matter", values, text.lstrip()[fence.end() :]
     if _EPISTEMIC.search(text):
         return "line", {}, text
     raise MalformedError(
@@ -267,14 +276,27 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
     )
 
 
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys stand there once: of two a person reads the first, programs the last."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise MalformedError(f"{key[:40]!r} stands there twice; give each key once")
+        found[key] = value
+    return found
+
+
 def _epistemic(values: Mapping[str, Any], rest: str) -> tuple[Epistemic | None, str]:
     """The epistemic state of an answer, or what is wrong with it, or neither."""
     stated = values.get("epistemic", values)
     found: tuple[object, object] | None = None
     if isinstance(stated, dict) and ("know" in stated or "uncertainty" in stated):
         found = stated.get("know"), stated.get("uncertainty")
-    elif "epistemic" not in values and (line := _EPISTEMIC.search(rest)) is not None:
-        found = line[1], line[2]
+    elif "epistemic" not in values and (lines := set(_EPISTEMIC.findall(rest))):
+        if len(lines) > 1:  # one of them may be quoted
+            return None, "epistemic: the lines `Epistemic: ...` differ; state it once"
+        ((know, uncertainty),) = lines
+        found = know, uncertainty
     if found is None:
         bad = "epistemic" in values
         return None, "epistemic: it has no keys `know` and `uncertainty`" if bad else ""
