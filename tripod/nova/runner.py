@@ -134,6 +134,8 @@ def load_personas(folder: str | None = None) -> list[Persona]:
 
 
 def _load_persona(folder: str, path: str) -> Persona:
+    if re.search("[\ud800-\udfff]", path):  # no entry can hold it
+        raise BadArgumentError(f"{folder}/{path!r}: the name of this file is not UTF-8")
     try:
         data = read_plain_file(f"{folder}/{path}", MAX_PERSONA, named=True)
     except FileNotFoundError as error:
