@@ -25,7 +25,7 @@ from tripod.ledger.kinds.base import (
 RunId = Annotated[str, Limits(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 ShortName = Annotated[str, Limits(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Share = Annotated[str, Limits(pattern=r"^(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)$")]
-Money = Annotated[str, Limits(pattern=r"^[0-9]{1,10}\.[0-9]{4}$")]
+Money = Annotated[str, Limits(pattern=r"^[0-9]{1,16}\.[0-9]{4}$")]
 TurnRole = Literal["unpack", "expert", "synthesis", "critique", "revision", "final"]
 Form = Literal["structured", "json", "front-matter", "line"]
 

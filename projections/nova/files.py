@@ -1,7 +1,8 @@
 """The files of a Nova run, rendered from its fold: transcript, decision, status, events. Pure.
 
 What personas wrote is quoted, line by line, so that no heading of theirs stands as one of ours; a
-control character, or one that turns the direction of writing, is written as its code.
+control character, or one that cannot be seen or turns the direction of writing, is written as its
+code.
 
 Source: spec nova N7, N8.
 """
@@ -17,7 +18,8 @@ from typing import Any
 from tripod.projections.nova.run import NovaRun, NovaTurn, share_text
 
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
 
@@ -45,18 +47,18 @@ def format_epistemic(turn: NovaTurn) -> str:
 def render_transcript(run: NovaRun) -> str:
     """Every turn, whole, in the order of the record, and between them what was decided."""
     parts = [f"# Nova run {run.opening.run}", _quoted(run.opening.question)]
-    cycle = 0
+    cycle, cycles = 0, {one.number: one for one in run.cycles}
     for turn in run.turns:
         if turn.cycle > cycle:
             cycle = turn.cycle
             parts.append(f"## Cycle {cycle}")
         parts.append(f"### Turn {turn.number}: {turn.persona}, {turn.role}")
         parts += filter(None, [format_epistemic(turn), _quoted(turn.text)])
-        found = run.cycles[cycle - 1] if 0 < cycle <= run.number else None
-        if turn.role == "synthesis" and found is not None and found.verdict is not None:
-            parts.append(f"Gate of cycle {cycle}: {found.verdict}.")
-        if turn.role == "critique" and found is not None and found.flaws is not None:
-            parts.append(f"Critique of cycle {cycle}: {found.flaws}.")
+        of = cycles.get(turn.cycle)
+        if of is not None and turn.role == "synthesis" and of.verdict is not None:
+            parts.append(f"Gate of cycle {of.number}: {of.verdict}.")
+        if of is not None and turn.role == "critique" and of.flaws is not None:
+            parts.append(f"Critique of cycle {of.number}: {of.flaws}.")
     for one in run.cycles:
         parts += (f"In cycle {one.number} {who} gave no turn." for who in one.missed)
     if run.finalized is not None:
