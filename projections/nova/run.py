@@ -40,7 +40,6 @@ _ROLES: dict[State, str] = {
 }  # fmt: skip
 BEFORE: dict[str, State] = {role: state for state, role in _ROLES.items()}
 """The state in which the turn of a role is due."""
-
 _NOTHING = Decimal("0.0000")
 _LISTS = (
     "requirements", "considerations", "experts", "findings", "consensus", "trade_offs",
@@ -169,7 +168,7 @@ class NovaRun:
     @property
     def number(self) -> int:
         """The number of the cycle that the run is in; 0 before the first."""
-        return len(self.cycles)
+        return self.cycles[-1].number if self.cycles else 0
 
     @property
     def last_critique(self) -> NovaTurn | None:
