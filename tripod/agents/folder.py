@@ -276,6 +276,13 @@ def _keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], run: A
         act.writer.account(kept, sha256(data).hexdigest())
 
 
+def keep_left(act: Act, run: Attempt, result: SpawnResult) -> bool:
+    """Store the transcripts that came back from the namespace; whether any did."""
+    if result.left:
+        _keep_transcripts(act, transcripts_in(result.left), run)
+    return bool(result.left)
+
+
 # Jobs ------------------------------------------------------------------------------------------
 
 
@@ -340,8 +347,6 @@ class IsolatedHooks(JobHooks):
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Store what the program left in its own folder."""
-        if result.left:
-            _keep_transcripts(act, transcripts_in(result.left), run)
-        elif self.order.transcripts:
+        if not keep_left(act, run, result) and self.order.transcripts:
             folder = RunFolder.of(self.team, run.role, run.subject, run.attempt)
             _keep_transcripts(act, folder.transcripts(self.order.transcripts), run)

@@ -6,7 +6,9 @@ of ``tripod.agents.jobs``, and settles again. So a run that was killed goes on w
 command, and several commands at one run wait for the same agents.
 
 A persona has two answers a turn: the second is told what was wrong with the first. Agents that were
-lost with their coordinator are tried again, twice at most.
+lost with their coordinator are tried again, twice at most; those that we ended ourselves cost no
+try. Where the budget runs out, turns that were begun are still taken: nothing is paid for and left
+out.
 
 Source: spec nova N3 to N7, N11; kernel K-5, K-6, A-8.
 """
@@ -17,7 +19,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
@@ -29,10 +31,13 @@ from tripod.agents.folder import (
     IsolatedProgram,
     Order,
     isolated_job,
+    keep_left,
     order_isolated,
     sweep_run_folders,
 )
-from tripod.agents.jobs import Attempt, job_attempts, recorded, spool_of_job
+from tripod.agents.jobs import Attempt, JobHooks, job_attempts, recorded, spool_of_job
+from tripod.agents.spec import SpawnResult
+from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds import nova as kinds
@@ -63,6 +68,8 @@ PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; 
 MAX_QUESTION = 64 * 1024  # bytes
 MAX_PERSONAS = 64
 _SHOWN = 200  # characters of a program's last words
+_MOMENT_S = 0.02
+_GRACE_S = 2.0  # what who runs a program has to record its end; it knows best what to keep
 _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
 
 
@@ -302,7 +309,7 @@ async def advance(
     while True:
         run = settle_nova(team, name)
         tell(run)
-        turns = list(run.due_turns())[: run.turns_left()]
+        turns = _turns_to_take(team, run)
         if not turns:
             jobs.sweep(team)
             sweep_run_folders(team)
@@ -333,12 +340,47 @@ async def _take_turn(
         async with slots:
             given = prompt_for_turn(run, turn, text, stand.problem)
             job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
-            hooks = IsolatedHooks(team, order, ISOLATED)
-            await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
+            hooks = NovaHooks(team, order, ISOLATED)
+            try:
+                await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
+            except _OverError:
+                return
         now = settle_nova(team, run.opening.run)
         tell(now)
         if turn.key not in {one.key for one in now.due_turns()}:
             return  # it is recorded, or nobody has to take it any more
+
+
+class _OverError(Exception):
+    """The run was ended meanwhile: nothing more is to be begun for it."""
+
+
+class NovaHooks(IsolatedHooks):
+    """Begins no program for a run that is over."""
+
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
+        """Refuse where somebody cancelled the run, in the same transaction."""
+        sql = "SELECT ended FROM nova_runs WHERE run = ?"
+        (ended,) = act.transaction.tables.execute(sql, (run.subject.partition("/")[0],)).fetchone()
+        if ended is not None:
+            raise _OverError
+        return super().requested(act, run)
+
+
+def _turns_to_take(team: Team, run: NovaRun) -> list[DueTurn]:
+    """The due turns that the budget allows; and those up to the last that was begun.
+
+    Turns are recorded in their order, so one that was begun waits for those before it.
+    """
+    due, left = list(run.due_turns()), run.turns_left()
+    if left is None or left >= len(due):
+        return due
+    begun = (place for place, turn in enumerate(due, 1) if _attempts(team, run, turn))
+    return due[: max([left, *begun])]
+
+
+def _attempts(team: Team, run: NovaRun, turn: DueTurn) -> list[Attempt]:
+    return job_attempts(team.store.db, ROLE, subject_of_turn(run, turn))
 
 
 def settle_nova(team: Team, name: str) -> NovaRun:
@@ -368,7 +410,9 @@ def _next_entry(team: Team, run: NovaRun) -> tuple[Kind[Any], dict[str, Any]] | 
         if stand.entry is not None:
             return _KINDS[stand.entry.kind], stand.entry.body
     due = run.due_entry()
-    return None if due is None else (_KINDS[due.kind], due.body)
+    if due is None or (turn is not None and _turns_to_take(team, run)):
+        return None  # with a turn due it is the budget that ran out
+    return _KINDS[due.kind], due.body
 
 
 def _name_checkpoint(act: Act, run: str, position: int) -> None:
@@ -407,7 +451,7 @@ def _log_decision(team: Team, act: Act, run: NovaRun) -> None:
 
 def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
     """How a due turn stands, from the ledger alone."""
-    attempts = job_attempts(team.store.db, ROLE, subject_of_turn(run, turn))
+    attempts = _attempts(team, run, turn)
     return stand_of_tries(run, turn, [_try_of(team, one) for one in attempts])
 
 
@@ -454,7 +498,7 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 
 
 def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
-    """End a run, and the programs that run for it.
+    """End a run, and the programs that run for it; back when they have ended.
 
     Raises:
         NotFoundError: there is no such run.
@@ -474,18 +518,40 @@ def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
         }
         (entry,) = act.append([kinds.FINALIZED.draft(body, actor)])
         _name_checkpoint(act, name, entry.seq)
-    for spawn in _running(team, name):
-        spool_of_job(team, spawn).cancel()
+    _end_agents(team, _running(team, name))
     return nova_run(team.source, name)
 
 
-def _running(team: Team, name: str) -> Iterator[str]:
+def _running(team: Team, name: str) -> list[Attempt]:
     sql = (
-        "SELECT spawn FROM agents WHERE role = ? AND state IN ('requested', 'started')"
-        " AND subject > ? AND subject < ?"
+        "SELECT spawn, role, subject, attempt, state, seq FROM agents"
+        " WHERE role = ? AND state IN ('requested', 'started') AND subject > ? AND subject < ?"
     )
     rows = team.store.db.execute(sql, (ROLE, f"{name}/", f"{name}0")).fetchall()
-    return (spawn for (spawn,) in rows)
+    return [Attempt(*row) for row in rows]
+
+
+class _LeftHooks(JobHooks):
+    """Keeps what a program left beside its output, as far as that came with it."""
+
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
+        """As who ordered it would."""
+        keep_left(act, run, result)
+
+
+def _end_agents(team: Team, running: Sequence[Attempt]) -> None:
+    """Have programs ended. Who runs them records that, and where that one is dead, we do."""
+    spools = [spool_of_job(team, one.spawn) for one in running]
+    for spool in spools:
+        while spool.look().state == RUNNING and not spool.cancel():
+            time.sleep(_MOMENT_S)  # it is only about to start
+    sql = "SELECT 1 FROM agents WHERE spawn = ? AND state IN ('requested', 'started')"
+    until = time.monotonic() + _GRACE_S
+    for one, spool in zip(running, spools, strict=True):
+        spool.wait()
+        while team.store.db.execute(sql, (one.spawn,)).fetchone() and time.monotonic() < until:
+            time.sleep(_MOMENT_S)
+        jobs.settle_job(team, one, _LeftHooks())
 
 
 # Reading ---------------------------------------------------------------------------------------
