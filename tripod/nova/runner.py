@@ -535,7 +535,7 @@ class _LeftHooks(JobHooks):
     """Keeps what a program left beside its output, as far as that came with it."""
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
-        """As who ordered it would."""
+        """Store it; files in the home of an order that nobody has any more go with the home."""
         keep_left(act, run, result)
 
 

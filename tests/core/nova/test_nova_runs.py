@@ -428,7 +428,7 @@ def test_any_record_is_followed_and_shown(entries: list[tuple[str, dict[str, Any
         files.nova_event(seq, kind, body)
         if run.finalized is not None:
             files.render_nova_decision(run, "yes", seq)
-    assert run.number <= max([0, *(body.get("cycle", 0) for _, body in entries)]) + len(entries)
+    assert run.number <= max([0, *(body.get("cycle", 0) for _, body in entries)]) + 2 * len(entries)
 
 
 def test_a_run_of_ten_thousand_turns_is_folded_with_as_much_work_a_turn() -> None:
