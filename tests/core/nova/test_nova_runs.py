@@ -4,6 +4,7 @@ Two thousand random runs stand here in a hundred cases; each run of the tests dr
 ``make soak`` tries all.
 """
 
+import asyncio
 import random
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paneled import (
     KINDS,
+    ORDER,
     DiedError,
     Driver,
     Reply,
@@ -28,7 +30,7 @@ from paneled import (
 
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.nova import runner
-from tripod.nova.runner import NovaLimits, decide_nova
+from tripod.nova.runner import NovaLimits, decide_nova, nova_run
 from tripod.projections.nova import files
 from tripod.projections.nova.run import NovaRun
 
@@ -463,3 +465,40 @@ def test_a_run_of_ten_thousand_turns_is_folded_with_as_much_work_a_turn() -> Non
 
 def test_a_death_is_no_exception_that_code_of_ours_would_stop() -> None:
     assert not issubclass(DiedError, Exception)
+
+
+# Many at once ----------------------------------------------------------------------------------
+
+
+def test_many_runs_in_one_ledger_do_not_mix_and_none_starves() -> None:
+    """All of them in one process, which goes from one to the next between any two transactions."""
+    crowd, order = 100, list[int]()
+    driver = Driver(panel(unpack={"experts": ["security"]} | told(0.8, 0.2)))
+    with paper(driver) as team:
+        names = [team.open(f"Why {number}?") for number in range(crowd)]
+
+        async def all_of_them() -> None:
+            both = [*names, *names[: crowd // 10]]  # some have two commands at work
+            runs = (runner.advance(team.team, name, ORDER) for name in both)
+            for run in await asyncio.gather(*runs):
+                assert run.state == "done"
+
+        asyncio.run(all_of_them())
+        assert driver.orders.total() == crowd * 5
+        assert set(driver.orders.values()) == {1}
+        ends = {}
+        for entry in team.store.read():
+            if entry.kind == "nova.turn.recorded":
+                order.append(entry.data["turn"])
+            if entry.kind == "nova.finalized":
+                ends[entry.data["run"]] = entry.seq
+        assert sorted(ends) == sorted(names)
+        # Nobody is through before everybody has spoken: none waits for the others to end.
+        assert order.index(5) > max(place for place, turn in enumerate(order) if turn == 1)
+        for name in names[:: crowd // 10]:
+            check_run(team, name, DRAW)
+        for name in names:
+            rows = rows_of(team.source, name)
+            assert {body["run"] for _, _, body in rows} == {name}
+            run = nova_run(team.source, name)
+            assert [turn.number for turn in run.turns] == list(range(1, 6))
