@@ -479,7 +479,7 @@ def test_many_runs_in_one_ledger_do_not_mix_and_none_starves() -> None:
 
         async def all_of_them() -> None:
             both = [*names, *names[: crowd // 10]]  # some have two commands at work
-            runs = (runner.advance(team.team, name, ORDER) for name in both)
+            runs = (runner.advance(team.team, name, lambda _: ORDER) for name in both)
             for run in await asyncio.gather(*runs):
                 assert run.state == "done"
 

@@ -89,7 +89,7 @@ if point == "waits":
 with Team(root) as team:
     team.refresh()
     order = runner.order_persona(team, IsolatedProgram(command=sys.argv[7:]), "ann")
-    asyncio.run(runner.advance(team, sys.argv[6], order))
+    asyncio.run(runner.advance(team, sys.argv[6], lambda _: order))
 """
 TRANSACTIONS = 28  # at least: ends of experts that fall together are one
 POINTS = [
@@ -130,7 +130,7 @@ def resume(project: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPa
     with folder_alone(), Team(str(project / ".nbs")) as team:
         team.refresh()
         order = runner.order_persona(team, IsolatedProgram(command=command), "ann")
-        asyncio.run(runner.advance(team, NAME, order))
+        asyncio.run(runner.advance(team, NAME, lambda _: order))
 
 
 def check_done(project: Path, *, lost: int = 1) -> None:

@@ -33,7 +33,7 @@ async def all_of_them(team):
     order = runner.order_persona(
         team, IsolatedProgram(command=(sys.executable, "-I", "-S", panel)), "ann"
     )
-    await asyncio.gather(*(runner.advance(team, name, order) for name in names))
+    await asyncio.gather(*(runner.advance(team, name, lambda _: order) for name in names))
 with Team(root) as team:
     team.refresh()
     asyncio.run(all_of_them(team))
