@@ -125,7 +125,7 @@ class Persona(NamedTuple):
 def read_persona(data: bytes, path: str) -> Persona:
     """Read the file of a persona; ``path`` is its place in their folder (MalformedError)."""
     if len(data) > MAX_PERSONA:
-        raise MalformedError(f"{path}: it has {len(data)} bytes, more than {MAX_PERSONA}")
+        raise MalformedError(f"{path}: it has more than {MAX_PERSONA} bytes")
     try:
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -136,7 +136,7 @@ def read_persona(data: bytes, path: str) -> Persona:
             f"{path}: it has no front matter: its first line is ---, then keys, then a line ---"
         )
     try:
-        head = read_settings(_Head, found[1].encode())
+        head = read_settings(_Head, b"\n" + found[1].encode())  # lines count as in the file
     except MalformedError as error:
         raise MalformedError(f"{path}: front matter: {error}") from error
     if not text[found.end() :].strip():

@@ -107,3 +107,19 @@ def test_a_run_that_failed_says_why_and_is_not_run_again(folder: Path) -> None:
     again = run(folder, "nova", "resume", "run", *PROGRAM)
     assert (again.code, "run is over: nothing was run" in again.err) == (1, True)
     assert run(folder, "nova", "fork", "run", "--at", "1", *PROGRAM).code == 1
+
+
+def test_a_bad_persona_is_named_by_its_line_in_the_file(folder: Path) -> None:
+    assert run(folder, "nova", "personas", "init", "panel").code == 0
+    file = folder / "panel/experts/security.md"
+    text = file.read_text("utf-8")
+    line = 1 + text.splitlines().index("short_name: security")
+    file.write_text(text.replace("short_name: security", "short_name: Sec Urity"))
+    done = run(folder, "nova", "personas", "check", "panel")
+    assert (done.code, f"security.md: front matter: line {line}: short_name" in done.err) == (
+        2,
+        True,
+    )
+    file.write_bytes(bytes(10**6))
+    done = run(folder, "nova", "personas", "check", "panel")
+    assert (done.code, "security.md: it has more than 65536 bytes" in done.err) == (2, True)
