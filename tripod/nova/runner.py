@@ -336,8 +336,14 @@ async def _take_turn(
     persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
     text = persona_prompt(team.source.content(persona["content"]))
     subject = subject_of_turn(run, turn)
-    while (stand := stand_of_turn(team, run, turn)).entry is None:
+    while True:
         async with slots:
+            # Turns that were taken meanwhile may have used the budget up, or somebody cancelled it.
+            now = nova_run(team.source, run.opening.run)
+            stand = stand_of_turn(team, now, turn)
+            wanted = {one.key for one in _turns_to_take(team, now)}
+            if stand.entry is not None or turn.key not in wanted:
+                return
             given = prompt_for_turn(run, turn, text, stand.problem)
             job = isolated_job(team, ROLE, subject, order, prompt=given.data, sources=given.sources)
             hooks = NovaHooks(team, order, ISOLATED)
@@ -345,10 +351,7 @@ async def _take_turn(
                 await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
             except _OverError:
                 return
-        now = settle_nova(team, run.opening.run)
-        tell(now)
-        if turn.key not in {one.key for one in now.due_turns()}:
-            return  # it is recorded, or nobody has to take it any more
+        tell(settle_nova(team, run.opening.run))
 
 
 class _OverError(Exception):
