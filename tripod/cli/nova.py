@@ -53,8 +53,10 @@ def _process(call: CommandCall) -> int:
     is_in_file = call.file is not None
     question = text_param(None if is_in_file else call.question, call.file, "question")
     command = [call.question, *call.command] if is_in_file and call.question else call.command
-    if not question.strip():
+    if not is_in_file and call.question is None:
         raise BadArgumentError("question: none given (as argument, or by --file)")
+    if not question.strip():  # said before a program is looked for
+        raise BadArgumentError("question: empty; ask something")
     personas = load_personas(call.persona_dir)
     turns, cost = _budget(call.budget)
     limits = NovaLimits(

@@ -110,7 +110,7 @@ def load_personas(folder: str | None = None) -> list[Persona]:
         NotFoundError: a core persona, or every expert, is missing.
         BadArgumentError: a file is no persona, or two have one name.
     """
-    folder = folder or CORE_SET
+    folder = CORE_SET if folder is None else folder
     experts = f"{folder}/experts"
     try:
         names = sorted(name for name in os.listdir(experts) if name.endswith(".md"))

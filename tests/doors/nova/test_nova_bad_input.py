@@ -147,7 +147,7 @@ def test_a_threshold_at_the_end_of_its_range_holds(
 def test_a_budget_that_runs_out_in_mid_cycle_is_left_to_a_person(team: Path) -> None:
     done = process(team, "--budget", "3t", "--", *SCRIPTED)
     assert done.code == 1
-    assert f"nova decide {NAME} accept" in done.out.decode()
+    assert f"nova decide {NAME} redirect" in done.out.decode()
     told = status(team)
     assert (told["state"], told["turns"]) == ("awaiting_human", 3)
     before = size(team)
