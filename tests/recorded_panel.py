@@ -64,7 +64,7 @@ class Agent(NamedTuple):
     """What an agent's run is to be: what it says (None: it is lost), and what is odd about it.
 
     ``extra`` is put behind its prompt, ``sources`` are added to those of the prompt, ``files`` are
-    given beside it; ``order`` are further fields of its order.
+    given beside it; ``order`` are further fields of its order; ``ends``: it is over.
     """
 
     says: Mapping[str, Any] | str | None
@@ -77,6 +77,7 @@ class Agent(NamedTuple):
     cost: str | None = None
     order: Mapping[str, Any] = {}
     prompt: str = ""
+    ends: bool = True
 
 
 Script = Callable[[DueTurn, int], Agent]
@@ -124,6 +125,8 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
         )
         sources = (*given.sources, *agent.sources)
         act.append([requested, drafts.delivered(spawn, "prompt", prompt, sources)])
+        if not agent.ends:
+            return spawn
         if says is None:
             act.append([ABANDONED.draft({"spawn": spawn, "reason": "nobody runs it any more"})])
             return spawn
