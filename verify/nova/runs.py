@@ -297,6 +297,8 @@ class _Walk:
                 self.problem(RESULT, self.ended, message)
             return
         due = self.due(run)
+        if run.state in SPEAKING and self.begun(run, self.evidence.size):
+            return  # a person is asked when the turns that were begun are recorded
         if due is not None and kind != "human.decided":
             self.problem(_CHECKS[due.kind], seq, f"{due.kind} has to follow it, and does not")
 
@@ -346,9 +348,17 @@ class _Walk:
         """Name a turn that was ordered when nothing was left to be spent."""
         if self.used_up is None or run.state not in SPEAKING:
             return
-        if not tries or tries[0].requested > self.used_up:
+        if not (tries and tries[0].requested < self.used_up) and not self.begun(run, self.used_up):
             message = f"{who} was ordered after the budget was used up at entry {self.used_up}"
             self.problem(ROUNDS, seq, f"{message}, and no person allowed more")
+
+    def begun(self, run: NovaRun, before: int) -> bool:
+        """Whether an agent was ordered for a due turn before an entry.
+
+        Turns are recorded in their order: one that was begun waits for those before it.
+        """
+        name = run.opening.run
+        return any(agent_tries(self.evidence, f"{name}/{d.key}", before) for d in run.due_turns())
 
     def tried(
         self, run: NovaRun, seq: int, due: DueTurn, tries: list[AgentTry], *, is_labelled: bool

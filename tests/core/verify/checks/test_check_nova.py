@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said
+from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said, speak
 from specimens import Row, database, forge, read
 
 from tripod.agents.spec import McpServer, Parameters
@@ -183,6 +183,24 @@ def test_a_decision_of_a_person_may_wait_for_the_next_command(
     monkeypatch.setattr(runner, "settle_nova", lambda *_: None)
     with Team(root) as team:
         decide_nova(team, name, "close", "", "ann")
+    assert blamed(root) == {}
+
+
+def test_what_was_begun_within_the_budget_is_waited_for(root: str) -> None:
+    """Two experts were begun; the first used the budget up, and another is before the second."""
+    with Team(root) as team:
+        limits = NovaLimits(cost="0.50")
+        name = open_nova(team, QUESTION, load_personas(), limits, "alex")
+        play(team, name, _dear, most=1)
+        run = runner.settle_nova(team, name)
+        first, second, third = run.due_turns()
+        speak(team, run, third, 1, Agent(said("expert", "integration"), ends=False))
+        speak(team, run, first, 1, _dear(first, 1))
+        assert runner.settle_nova(team, name).state == "analyzing"
+        assert blamed(root) == {}
+        late = runner.nova_run(team.source, name)
+        speak(team, late, second, 1, _dear(second, 1))
+        assert runner.settle_nova(team, name).state == "analyzing"
     assert blamed(root) == {}
 
 
