@@ -39,6 +39,8 @@ from tripod.projections.chat.tables import render_chat_line
 from tripod.projections.decisions import format as log_format
 from tripod.projections.decisions.format import NONE_YET, STATUSES, ChatRef, DecisionText
 from tripod.projections.decisions.tables import render_decision_piece
+from tripod.projections.nova.tables import FOLDER as NOVA
+from tripod.projections.nova.tables import NAMES as NOVA_FILES
 from tripod.projections.projection import Source
 from tripod.projections.team.tables import redacted_rows_at
 
@@ -176,7 +178,9 @@ def erasure_places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[
     elif front == LOGS:
         rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (name,)).fetchall()
         yield from (f"{LOGS}/{name}" for (name,) in rows)
-    # What agents were given and said stands in no file of ours.
+    elif front == NOVA:
+        yield from (f"{place}/{name}" for name in NOVA_FILES)
+    # What other agents were given and said stands in no file of ours.
 
 
 def withhold_erased(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
@@ -191,6 +195,8 @@ def withhold_erased(source: Source, path: str, data: bytes) -> tuple[bytes, int]
         return _chat(source, name.removesuffix(".chat"), data)
     if front == LOGS and name.endswith(".md"):
         return _log(source, name, data)
+    if front == NOVA:
+        path = f"{front}/{name.partition('/')[0]}"  # each file of a run shows its entries
     gone = data != _GONE and bool(redacted_rows_at(source, path))
     return (_GONE, 1) if gone else (data, 0)
 

@@ -232,3 +232,33 @@ def test_no_text_of_a_persona_passes_for_one_of_ours(team: Path) -> None:
         assert facts == (["- outcome: decided"] if name == "decisions.md" else [])
         assert "\u202e" not in text
         assert "\r" not in text
+
+
+def test_what_is_redacted_stands_in_no_file_of_the_run(team: Path) -> None:
+    assert process(team, "--", *SCRIPTED).code == 0
+    with Team(f"{team}/.nbs") as opened:
+        texts = ("nova.opened", "nova.turn.recorded", "nova.finalized")
+        seqs = [str(entry.seq) for entry in opened.store.read() if entry.kind in texts]
+    done = run(team, "redact", *seqs, "--reason", "it was secret", "--as", "ann")
+    assert "still says it" not in done.err
+    assert done.code == 0, done
+    for path in (team / ".nbs/nova" / NAME).iterdir():
+        for secret in (QUESTION, "PKCE", "revocation", "libraries"):
+            assert secret not in path.read_text()
+    check_sound(team)
+    told = status(team)
+    assert (told["outcome"], told["turns"], told["cycle"]) == ("decided", 8, 1)
+    before = size(team)
+    assert run(team, "nova", "resume", NAME, "--", *SCRIPTED).code == 0
+    assert run(team, "nova", "list").code == 0
+    assert size(team) == before
+    # What is written over later is not taken in again either.
+    path = team / ".nbs/nova" / NAME / "transcript.md"
+    path.write_text("It was about PKCE.\n")
+    assert run(team, "rebuild").code == 0
+    assert "PKCE" not in path.read_text()
+    with Team(f"{team}/.nbs") as opened:
+        kept = [entry.data for entry in opened.store.read() if entry.kind == "file.displaced"]
+    assert len(kept) == 1
+    assert "PKCE" not in str(kept)
+    check_sound(team)
