@@ -10,7 +10,6 @@ import drafts
 from tripod.agents.jobs import job_attempts
 from tripod.agents.spec import SpawnSpec, described_spec, spec_spawn_id
 from tripod.ledger.kinds.agents import ABANDONED, ISOLATED
-from tripod.nova.prompt import prompt_for_turn
 from tripod.nova.runner import (
     NovaLimits,
     load_personas,
@@ -20,8 +19,10 @@ from tripod.nova.runner import (
     stand_of_turn,
 )
 from tripod.projections.layout import HIDDEN_BESIDE
+from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.projections.nova.turns import ROLE, persona_prompt
+from tripod.projections.workers.answers import CANCELLED
 from tripod.team.team import Team
 
 __all__ = [
@@ -64,7 +65,8 @@ class Agent(NamedTuple):
     """What an agent's run is to be: what it says (None: it is lost), and what is odd about it.
 
     ``extra`` is put behind its prompt, ``sources`` are added to those of the prompt, ``files`` are
-    given beside it; ``order`` are further fields of its order; ``ends``: it is over.
+    given beside it; ``order`` are further fields of its order; ``ends``: it is over. With the
+    ``status`` ``cancelled`` it was told to end.
     """
 
     says: Mapping[str, Any] | str | None
@@ -132,12 +134,14 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
             return spawn
         ended = drafts.agent_ended(
             spawn=spawn,
-            status=agent.status,
+            status="killed" if agent.status == "cancelled" else agent.status,
             wall_ms=1,
             stdout=f"{text}\n".encode(),
             stderr=b"",
             cost=agent.cost,
-            problem=None if agent.status == "ok" else f"it ended {agent.status}",
+            problem={"ok": None, "cancelled": CANCELLED}.get(
+                agent.status, f"it ended {agent.status}"
+            ),
         )
         act.append([drafts.agent_started(spawn, 7, 7, sha256(b"").hexdigest()), ended])
     return spawn

@@ -76,7 +76,7 @@ def stand_of_tries(run: NovaRun, turn: DueTurn, tries: Iterable[TurnTry]) -> Tur
     ended = [one for one in every if one.state == "ended"]
     first = 1 + max((one.attempt for one in ended), default=0)
     lost = sum(one.state == "abandoned" for one in every if one.attempt >= first)
-    answered = [one for one in ended if not one.is_cancelled]
+    answered = [one for one in ended if not one.is_cancelled or _is_whole(turn.role, one)]
     problem = ""
     usable: tuple[TurnTry, NovaAnswer] | None = None
     for one in answered:
@@ -105,9 +105,18 @@ def stand_of_tries(run: NovaRun, turn: DueTurn, tries: Iterable[TurnTry]) -> Tur
     return TurnStand(first, problem, DueEntry("nova.turn.missed", missed))
 
 
+def _is_whole(role: str, one: TurnTry) -> bool:
+    """Whether an agent that was told to end had answered: else any answer could be thrown away."""
+    try:
+        read_answer(role, one.answer.text)
+    except MalformedError:
+        return False
+    return one.answer.status == "ok"
+
+
 def _answer_of(role: str, one: TurnTry) -> tuple[NovaAnswer | None, str]:
     """What a run of a program answered, and what is wrong with that."""
-    if one.status != "ok":
+    if one.status != "ok" and not one.is_cancelled:
         return None, one.problem
     try:
         answer = read_answer(role, one.answer.text)

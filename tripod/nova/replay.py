@@ -116,7 +116,7 @@ async def _play(team: Team, run: NovaRun, tapes: Tapes) -> NovaRun:
         said = next(human, None)
         if again.state != "awaiting_human" or again.finalized is not None or said is None:
             return again
-        decide_nova(team, name, said.choice, said.note, ROLE)
+        decide_nova(team, name, said.choice, said.note, "replay")
 
 
 def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, list[bytes]]:

@@ -43,9 +43,9 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
-from tripod.nova.prompt import prompt_for_turn
 from tripod.projections.nova.answers import MAX_PERSONA, Persona, read_persona
 from tripod.projections.nova.files import nova_status
+from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
 from tripod.projections.nova.tables import DECISIONS, FOLDER, fold_nova_run, nova_entries_of
@@ -484,8 +484,11 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 
     Raises:
         NotFoundError: there is no such run.
+        BadArgumentError: ``actor`` is no person.
         RefusedError: it waits for nobody.
     """
+    if actor == ROLE:
+        raise BadArgumentError(f"who decides? {ROLE} is no person: give --as HANDLE")
     with team.act(by=actor) as act:
         run = nova_run(act.source, name)
         if run.state != "awaiting_human" or run.escalated is None or run.finalized is not None:

@@ -2,8 +2,9 @@
 
 **What it proves.** For each agent's run of an expert, three things. What it was given has no turn
 of another expert of the same cycle among its sources; sources of sources are followed, up to a turn
-of the coordinator, which distils what it came from. Neither its prompt nor a file nor its order
-holds 12 consecutive words that another expert of that cycle wrote, be it in a recorded turn or in
+of the coordinator, which distils what it came from. Its prompt is, byte for byte, the one that the
+record gives, so a passage that is shorter, split or encoded is named too. Neither a file nor its
+order holds 12 consecutive words that another expert of that cycle wrote, in a recorded turn or in
 an output that became none; words that the other was itself given, and those that every expert may
 see (the question, how it was unpacked, earlier syntheses and critiques, what people asked, the
 personas, its own earlier answers), do not count. It ran in a namespace where the team's files,
@@ -49,7 +50,13 @@ from tripod.verify.check import (
 )
 from tripod.verify.isolation.phrases import PhraseIndex, VisiblePhrases, phrase_hashes
 from tripod.verify.isolation.runs import ReviewRun, ReviewText, review_runs
-from tripod.verify.nova.runs import NO_RUN, nova_entries, told_nova
+from tripod.verify.nova.runs import (
+    NO_RUN,
+    nova_entries,
+    told_nova,
+    untold_prompts,
+    walked_prompts,
+)
 from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
 
 NAME = "nova-independence"
@@ -130,6 +137,12 @@ def judge(evidence: Evidence) -> Outcome:
             seen["in a folder"] += run.level == "folder"
             for exception in run.exceptions:
                 exceptions.setdefault(exception, set()).add(run.spawn[:8])
+    named = {one.seq for one in found if one.seq is not None}
+    found.extend(
+        evidence.finding(NAME, one.seq, one.message, HELP)
+        for one in walked_prompts(evidence, NAME, named)
+    )
+    untold += untold_prompts(evidence, NAME)
     told = replace(outcome(NAME, found, seen), exceptions=tuple(_exceptions(exceptions)))
     return told_nova(told, untold)
 

@@ -5,8 +5,9 @@
 and are a persona's file of that name and title. Each agent's run with the role ``nova`` is for a
 persona of its run; its recorded prompt begins with the prompt of that persona's file and holds the
 question. The coordinator and the critic were given every turn before, whole and in order; an expert
-how the question was unpacked, the last synthesis and the last critique. Not that nothing else was
-in the prompt: ``nova-independence`` judges that for experts.
+how the question was unpacked, the last synthesis and the last critique. Nothing else was in it:
+each prompt is computed again from the record (a wrong one of an expert is named by
+``nova-independence``).
 
 **Why it matters.** A critic that was told to agree, or an expert that was given another's part,
 makes a panel of one voice. An edit of a persona's file must not reach a run that has begun. A
@@ -38,7 +39,13 @@ from tripod.projections.nova.run import CAE, DCE
 from tripod.projections.nova.turns import ROLE, persona_prompt
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import erased_in_run
-from tripod.verify.nova.runs import NO_RUN, nova_entries, told_nova
+from tripod.verify.nova.runs import (
+    NO_RUN,
+    nova_entries,
+    told_nova,
+    untold_prompts,
+    walked_prompts,
+)
 from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
 
 NAME = "nova-personas"
@@ -117,6 +124,12 @@ def judge(evidence: Evidence) -> Outcome:
                     found.append(evidence.finding(NAME, seq, message, HELP))
                 else:
                     untold.append(message)
+    named = {one.seq for one in found if one.seq is not None}
+    found += (
+        evidence.finding(NAME, one.seq, one.message, HELP)
+        for one in walked_prompts(evidence, NAME, named)
+    )
+    untold += untold_prompts(evidence, NAME)
     seen = {"runs": len(runs), "personas": personas, "prompts": len(agents)}
     return told_nova(outcome(NAME, found, seen), untold)
 

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, NamedTuple
 from weakref import ref
 
 from tripod.ledger import LedgerError
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.nova.rules import SPEAKING
-from tripod.projections.nova.run import BEFORE, DueEntry, DueTurn, NovaRun
+from tripod.projections.nova.run import BEFORE, DueEntry, DueTurn, NovaRun, Opening
 from tripod.projections.nova.turns import ROLE, stand_of_tries
 from tripod.verify.check import (
     Evidence,
@@ -28,12 +29,14 @@ from tripod.verify.check import (
     outcome,
 )
 from tripod.verify.isolation.runs import erased_in_run
+from tripod.verify.nova.prompts import prompt_given, strange_prompts
 from tripod.verify.nova.turns import AgentTry, agent_tries, sound_body
 
 ORDER, GATE, ROUNDS = "nova-order", "nova-gate", "nova-rounds"
 CONVERGENCE, CRITIQUE, RESULT = "nova-convergence", "nova-critique", "nova-result"
+PERSONAS, INDEPENDENCE = "nova-personas", "nova-independence"
 WALKED = (ORDER, GATE, ROUNDS, CONVERGENCE, CRITIQUE, RESULT)
-"""The checks that ask for the walk."""
+"""The checks that ask for the walk alone; two others ask for the prompts that it found wrong."""
 
 NO_RUN = "no Nova run was begun"
 FEW = 3  # reasons that are told; of more, their number
@@ -122,6 +125,20 @@ def _findings(
                 yield evidence.finding(check, problem.seq, message, help_)
 
 
+def walked_prompts(evidence: Evidence, check: str, known: set[int]) -> Iterator[NovaProblem]:
+    """What the walk found wrong with prompts for another check, but for entries that it named."""
+    for one in walked_nova_runs(evidence):
+        for problem in one.problems:
+            if problem.check == check and not {problem.seq, problem.seq - 1} & known:
+                yield problem._replace(message=f"{one.name}: {problem.message}")
+
+
+def untold_prompts(evidence: Evidence, check: str) -> Iterator[str]:
+    """Why the walk could not judge prompts for another check."""
+    for one in walked_nova_runs(evidence):
+        yield from (f"{one.name}: {why}" for of, why in one.untold if of == check)
+
+
 def told_nova(found: Outcome, untold: Iterable[str]) -> Outcome:
     """An outcome, or *cannot tell* where nothing is broken and something could not be judged."""
     why = list(dict.fromkeys(untold))
@@ -157,7 +174,8 @@ class _Walk:
     """One run on its way through its entries; ``at`` is the place of the entry that is judged.
 
     ``used_up`` is the entry with which the budget was used up, ``ended`` the one that ended the
-    run, ``named`` that of its checkpoint. ``erased`` are entries whose text is gone.
+    run, ``named`` that of its checkpoint. ``erased`` are entries whose text is gone. Of a fork,
+    ``of_parent`` are its parent's turns, ``inherited`` is how many there were.
     """
 
     def __init__(self, evidence: Evidence, name: str) -> None:
@@ -171,6 +189,8 @@ class _Walk:
         self.ended: int | None = None
         self.named: int | None = None
         self.unsaid: set[int] = set()
+        self.inherited = 0
+        self.of_parent: dict[str, tuple[str, bytes]] = {}
         try:
             self.go()
         except _UNFIT as error:
@@ -223,9 +243,28 @@ class _Walk:
         if self.run is not None:
             self.problem(ORDER, seq, "it begins a second time")
             return
-        self.run = NovaRun.begun(seq, body, self.evidence.source.content)
+        read = self.evidence.source.content
+        self.run = NovaRun.begun(seq, body, read)
         if seq in self.erased:
             self.untold(ORDER, f"its personas (entry {seq}) were erased")
+        elif sha256(read(body["question"])).hexdigest() != body["sha256"]:
+            self.problem(PERSONAS, seq, "its question is not that of its digest")
+        if self.run.opening.parent:
+            self.parent(seq, self.run.opening)
+
+    def parent(self, seq: int, opening: Opening) -> None:
+        """Judge whether the run exists that a fork goes on from, and keep its turns."""
+        turns = {}
+        for at, kind, body in nova_entries(self.evidence, opening.parent):
+            if kind == "nova.turn.recorded" and body is not None and at < seq:
+                key = DueTurn(body["role"], body["persona"], body["cycle"], 0).key
+                if at not in self.erased and not erased_in_run(self.evidence, at):
+                    turns[key] = body["spawn"], self.evidence.source.content(body["content"])
+                self.inherited = max(self.inherited, body["turn"])
+        self.of_parent = turns
+        if self.inherited < opening.parent_turn:
+            message = f"it goes on from turn {opening.parent_turn} of {opening.parent}"
+            self.problem(ORDER, seq, f"{message}, which had {self.inherited} turns")
 
     def step(self, run: NovaRun, seq: int, kind: str, body: dict[str, Any]) -> bool:
         """Judge and follow an entry of an open run; False where the rest cannot be followed."""
@@ -296,6 +335,11 @@ class _Walk:
                 message = "it is over, and no checkpoint names the position"
                 self.problem(RESULT, self.ended, message)
             return
+        for turn in run.due_turns():
+            subject = f"{run.opening.run}/{turn.key}"
+            tries = agent_tries(self.evidence, subject, self.evidence.size)
+            is_known = run.opening.seq not in self.erased
+            self.prompts(run, turn, tries, is_sure=is_known)
         due = self.due(run)
         if run.state in SPEAKING and self.begun(run, self.evidence.size):
             return  # a person is asked when the turns that were begun are recorded
@@ -324,6 +368,9 @@ class _Walk:
         this = due if due is not None and fits else DueTurn(role, persona, cycle, 0)
         tries = agent_tries(self.evidence, f"{run.opening.run}/{this.key}", seq)
         self.budget(run, seq, who, tries)
+        self.prompts(run, this, tries, is_sure=fits and is_known)
+        if kind == "nova.turn.recorded":
+            self.inherit(run, seq, this, body)
         self.tried(run, seq, this, tries, is_labelled=fits and is_known)
         if cycle > run.number + 1:
             return False  # named above
@@ -338,6 +385,30 @@ class _Walk:
             run.selected = self.heard()
         return True
 
+    def prompts(self, run: NovaRun, due: DueTurn, tries: list[AgentTry], *, is_sure: bool) -> None:
+        """Name prompts of a turn that are not what the record gives."""
+        if not is_sure:
+            return  # named or told above: nobody knows what it had to be given
+        if self.erased:
+            check = INDEPENDENCE if due.role == "expert" else PERSONAS
+            self.untold(check, f"what agents had to be given (entry {min(self.erased)} was erased)")
+            return
+        for one in strange_prompts(self.evidence, run, due, tries):
+            is_told = due.role == "expert" and one.is_more
+            self.problem(INDEPENDENCE if is_told else PERSONAS, one.seq, one.message)
+
+    def inherit(self, run: NovaRun, seq: int, due: DueTurn, body: Mapping[str, Any]) -> None:
+        """Hold a turn of a fork against its parent's: the same prompt has the same answer."""
+        number, theirs = len(run.turns) + 1, self.of_parent.get(due.key)
+        if theirs is None or number > run.opening.parent_turn or seq in self.erased:
+            return
+        given = [prompt_given(self.evidence, spawn) for spawn in (body["spawn"], theirs[0])]
+        asked = [one.data for one in given if one is not None]
+        if asked[:1] == asked[1:] and self.evidence.source.content(body["content"]) != theirs[1]:
+            who = f"{due.persona} ({due.role}, cycle {due.cycle})"
+            message = f"{who} answers as in no turn of {run.opening.parent}, and was asked the same"
+            self.problem(ORDER, seq, message)
+
     def heard(self) -> tuple[str, ...]:
         """The experts of the first cycle, as the record has them."""
         bodies = (one.body for one in self.entries if one.kind in _TURNS and one.body is not None)
@@ -348,7 +419,10 @@ class _Walk:
         """Name a turn that was ordered when nothing was left to be spent."""
         if self.used_up is None or run.state not in SPEAKING:
             return
-        if not (tries and tries[0].requested < self.used_up) and not self.begun(run, self.used_up):
+        allowed = int(run.opening.config.get("turns", 2**53)) * (1 + len(run.human))
+        was_begun = bool(tries) and tries[0].requested < self.used_up
+        # Of turns just those are begun that are allowed: one more is too many, whenever begun.
+        if len(run.turns) >= allowed or not (was_begun or self.begun(run, self.used_up)):
             message = f"{who} was ordered after the budget was used up at entry {self.used_up}"
             self.problem(ROUNDS, seq, f"{message}, and no person allowed more")
 
@@ -377,6 +451,8 @@ class _Walk:
         if untold:
             self.untold(ORDER, f"{who}: {untold[0]}")
             return
+        if [one.one.attempt for one in tries] != [*range(1, len(tries) + 1)]:
+            self.problem(ORDER, seq, f"{who}: its tries are not numbered from 1 on")
         stand = stand_of_tries(run, due, [one.one for one in tries])
         if stand.entry is None:
             self.problem(
@@ -477,6 +553,8 @@ class _Walk:
         elif run.escalated not in (-1, body["escalated"]):
             what = f"answers entry {body['escalated']}, and entry {run.escalated} asks"
             self.problem(ROUNDS, seq, f"a person's decision {what}")
+        elif self.evidence.actor(seq) == ROLE:
+            self.problem(ROUNDS, seq, f"{ROLE} decided ({body['choice']}), which is no person")
         self.follow(run, seq, "human.decided", body)
 
     # The end -----------------------------------------------------------------------------------
@@ -494,7 +572,8 @@ class _Walk:
             self.problem(RESULT, seq, message)
         else:
             # The words of a reason count where they are those of the turn that was missed.
-            but = {"reason"} if seq in self.erased or due.body["outcome"] != "failed" else set()
+            is_free = seq in self.erased or due.body["outcome"] == "cancelled"
+            but = {"reason"} if is_free else set()
             if any(
                 one.kind == "nova.turn.missed" and one.seq in self.erased for one in self.entries
             ):

@@ -94,7 +94,9 @@ def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> Agen
     if one.status != "ok":
         is_gone = one.status == "killed" and erased_in_run(evidence, ended)
         untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else ""
-        return AgentTry(requested, one._replace(is_cancelled=problem == CANCELLED), untold)
+        one = one._replace(is_cancelled=problem == CANCELLED)
+        if is_gone or not one.is_cancelled:
+            return AgentTry(requested, one, untold)
     order = read_agent_order(evidence, requested)
     if order is None:
         return AgentTry(requested, one, f"the order in entry {requested} cannot be read")

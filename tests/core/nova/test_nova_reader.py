@@ -67,7 +67,7 @@ def test_a_record_that_skips_its_cycles_is_followed() -> None:
     ("words", "code", "said"),
     [
         (("process",), 2, "question: none given"),
-        (("process", " "), 2, "question: none given"),
+        (("process", " "), 2, "question: empty"),
         (("process", "?", "--budget", "0t"), 2, "no number of turns from 1t"),
         (("process", "?", "--budget", "5", "--budget", "6"), 2, "5 and 6: give one number"),
         (("process", "?", "--budget", "0.00", *PROGRAM), 2, "with 0 US dollars"),

@@ -12,13 +12,22 @@ from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said, speak
 from specimens import Row, database, forge, read
 
 from tripod.agents.spec import McpServer, Parameters
+from tripod.errors import BadArgumentError
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds import nova as kinds
 from tripod.nova import runner
-from tripod.nova.prompt import prompt_for_turn
-from tripod.nova.runner import NovaLimits, cancel_nova, decide_nova, load_personas, open_nova
+from tripod.nova.replay import fork_nova, opening_again
+from tripod.nova.runner import (
+    NovaLimits,
+    begin_nova,
+    cancel_nova,
+    decide_nova,
+    load_personas,
+    open_nova,
+)
 from tripod.projections.nova import run as nova_run
 from tripod.projections.nova import turns as nova_turns
+from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -590,14 +599,26 @@ QUOTED = "I would rather read one file with a lock than ask a folder what it hol
 def test_words_that_all_may_see_are_no_leak(root: str) -> None:
     """The coordinator quotes the experts of a cycle, and an expert says the same again."""
     quoting = said("synthesis", proposal=TOLD, epistemic={"know": 0.5, "uncertainty": 0.6})
+    known = load_personas()[0].prompt
 
     def script(turn: DueTurn, _: int) -> Agent:
         if turn.role == "synthesis" and turn.cycle == 1:
             return Agent(quoting)
-        return Agent(said(turn.role, turn.persona), extra=QUESTION * 3)
+        again = {"analysis": known} if turn.role == "expert" else {}
+        return Agent(said(turn.role, turn.persona, **again))
 
     panel(root, script)
     assert blamed(root) == {}
+
+
+def test_a_prompt_that_is_not_that_of_the_record(root: str) -> None:
+    """Ten words, in pieces or in another spelling: what is given is what the record gives."""
+    panel(root, lambda turn, _: Agent(said(turn.role, turn.persona), extra="b2F1dGgy"))
+    found = blamed(root)
+    assert found.keys() == {"independence", "personas"}
+    assert all("was given more in its prompt than" in one for one in found["independence"])
+    assert len(found["independence"]) >= 3
+    assert all("was given another prompt" in one or "more" in one for one in found["personas"])
 
 
 def test_a_turn_among_the_sources(root: str) -> None:
@@ -704,3 +725,93 @@ def test_an_answer_in_a_shape_that_was_asked_for_uses_no_tool(root: str) -> None
         lambda t, n: _streamed(t.persona, shape, **order) if t.role == "expert" else usual(t, n),
     )
     assert blamed(root) == {}
+
+
+# Ways round the rules ---------------------------------------------------------------------------
+
+
+def test_an_answer_cannot_be_thrown_away_by_ending_its_agent(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A synthesis that its coordinator did not like counts, though its agent was told to end."""
+    unsure = said("synthesis", epistemic={"know": 0.1, "uncertainty": 0.9})
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        if turn.role == "synthesis" and attempt < 4:
+            return Agent(unsure, status="cancelled")
+        return Agent(said(turn.role, turn.persona))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nova_turns, "_is_whole", lambda *_: False)
+        panel(root, script)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert "dce (synthesis, cycle 1)" in found["order"][0]
+
+
+def test_an_agent_that_was_told_to_end_may_have_answered_before(root: str) -> None:
+    def script(turn: DueTurn, _: int) -> Agent:
+        is_late = turn.role == "unpack"
+        return Agent(said(turn.role, turn.persona), status="cancelled" if is_late else "ok")
+
+    panel(root, script)
+    assert blamed(root) == {}
+
+
+def test_a_protocol_is_no_person(root: str) -> None:
+    unsure = said("synthesis", epistemic={"know": 0.1, "uncertainty": 0.9})
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        return Agent(unsure if turn.role == "synthesis" else said(turn.role, turn.persona))
+
+    name = panel(root, script, rounds=1)
+    with Team(root) as team:
+        with pytest.raises(BadArgumentError, match="no person"):
+            decide_nova(team, name, "accept", "", "nova")
+        with team.act() as act:
+            asked = runner.nova_run(team.source, name).escalated
+            body = {"run": name, "escalated": asked, "choice": "close", "note": b""}
+            act.append([kinds.HUMAN.draft(body, "nova")])
+        runner.settle_nova(team, name)
+    assert blamed(root) == {
+        "rounds": [f"{name}: nova decided (close), which is no person"],
+    }
+
+
+def test_a_question_that_is_not_that_of_its_digest(root: str) -> None:
+    name = panel(root)
+    with Team(root) as team:
+        seq = runner.nova_run(team.source, name).opening.seq
+        body, blobs = opening_again(team, team.source.body(seq))
+        body["sha256"] = "0" * 64
+        play(team, begin_nova(team, body, blobs, "alex"))
+    found = blamed(root)
+    assert found == {"personas": [f"{name}-2: its question is not that of its digest"]}
+
+
+def test_a_fork_that_answers_otherwise_than_its_parent(root: str) -> None:
+    name = panel(root)
+    with Team(root) as team:
+        fork = fork_nova(team, name, 4, "alex")
+        play(team, fork)
+    assert blamed(root) == {}
+    other = said("expert", "security", analysis="Nobody asked me that before.")
+    with Team(root) as team:
+        again = fork_nova(team, name, 4, "alex")
+        play(team, again, _odd("security", says=other))
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert f"answers as in no turn of {name}, and was asked the same" in found["order"][0]
+
+
+def test_a_fork_of_no_run(root: str) -> None:
+    name = panel(root)
+    with Team(root) as team:
+        body, blobs = opening_again(
+            team, team.source.body(runner.nova_run(team.source, name).opening.seq)
+        )
+        body["parent"], body["parent_turn"] = "no-such-run", 3
+        begin_nova(team, body, blobs, "alex")
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert "which had 0 turns" in found["order"][0]
