@@ -507,14 +507,6 @@ class Evidence(Protocol):
         except (LedgerError, TypeError):
             return f"unreadable {seq}"  # equal to no other
 
-    def actor(self, seq: int) -> str:
-        """Who an entry is attributed to, '' where no ledger holds it, or it cannot be read."""
-        header = None if self.ledger is None else self.ledger.header(seq)
-        try:
-            return "" if header is None else parse_header(header).actor
-        except (LedgerError, TypeError):
-            return ""
-
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a small query on the folded tables."""
         return list(self.source.db.execute(sql, values))

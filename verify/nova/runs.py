@@ -30,7 +30,7 @@ from tripod.verify.check import (
 )
 from tripod.verify.isolation.runs import erased_in_run
 from tripod.verify.nova.prompts import prompt_given, strange_prompts
-from tripod.verify.nova.turns import AgentTry, agent_tries, sound_body
+from tripod.verify.nova.turns import AgentTry, actor_of, agent_tries, sound_body
 
 ORDER, GATE, ROUNDS = "nova-order", "nova-gate", "nova-rounds"
 CONVERGENCE, CRITIQUE, RESULT = "nova-convergence", "nova-critique", "nova-result"
@@ -553,7 +553,7 @@ class _Walk:
         elif run.escalated not in (-1, body["escalated"]):
             what = f"answers entry {body['escalated']}, and entry {run.escalated} asks"
             self.problem(ROUNDS, seq, f"a person's decision {what}")
-        elif self.evidence.actor(seq) == ROLE:
+        elif actor_of(self.evidence, seq) == ROLE:
             self.problem(ROUNDS, seq, f"{ROLE} decided ({body['choice']}), which is no person")
         self.follow(run, seq, "human.decided", body)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from tripod.ledger import LedgerError, parse_header
 from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.models import model_of
@@ -64,6 +65,15 @@ def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] 
     except ValueError:
         return None
     return body
+
+
+def actor_of(evidence: Evidence, seq: int) -> str:
+    """Who an entry is attributed to, '' where no ledger holds it, or it cannot be read."""
+    header = None if evidence.ledger is None else evidence.ledger.header(seq)
+    try:
+        return "" if header is None else parse_header(header).actor
+    except (LedgerError, TypeError):
+        return ""
 
 
 def agent_tries(evidence: Evidence, subject: str, before: int) -> list[AgentTry]:
