@@ -6,8 +6,11 @@ coordinator revises and decides. No persona speaks twice in a cycle, the numbers
 a gap, and nothing stands before the beginning. Each turn is the answer of an agent's run with the
 role ``nova`` that was ordered for this very turn and had ended before: its content, the fields that
 were read from it, the form that it was read in, its epistemic state and its cost are computed again
-from the recorded output. A turn that was missed is one of which all tries had failed. Not that the
-agent was the model that its order names, nor that the answer is good.
+from the recorded output. A turn that was missed is one of which all tries had failed; the tries are
+numbered without a gap, and one whose agent was told to end counts if it had answered. A fork goes
+on from a run that exists, and answers as that did where it was asked the same. Not that the agent
+was the model that its order names, that one which is said to be lost was lost, nor that the answer
+is good.
 
 **Why it matters.** A turn that nobody gave, one that was reworded after the answer, or an expert
 that was left out is how a panel comes to a decision that its members did not reach.
@@ -15,7 +18,8 @@ that was left out is how a panel comes to a decision that its members did not re
 **What a finding looks like.** ``tea: performance (expert, cycle 1), and security (expert, cycle 1)
 was due``; ``tea: dce (synthesis, cycle 1): content, parsed not as its agents' answers give it``;
 ``tea: cae (critique, cycle 1): no run 3f0c2a81 of an agent with the role nova was for this turn``;
-``tea: security (expert, cycle 1) has the number 5, where 3 follows``.
+``tea: security (expert, cycle 1) has the number 5, where 3 follows``; ``tea-2: it goes on from turn
+9 of tea, which had 8 turns``.
 
 **What to do.** ``tripod show`` has the entry, and the entry ``agent.ended`` of its run has what was
 answered. Take the run's decision as nobody's, and have the question answered by a new run. *Cannot
