@@ -82,12 +82,14 @@ def judged(path: Path, *options: str) -> int:
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     before, argv = list(sys.path), sys.argv
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is added to a bundle
     try:
         sys.argv = ["verify.py", *options]
         spec.loader.exec_module(module)
         return int(module.main())
     finally:
         sys.path[:], sys.argv = before, argv
+        sys.dont_write_bytecode = writes
         sys.modules.pop("audit_export", None)
 
 

@@ -251,7 +251,11 @@ EVERY = {
     "worker list": "", "worker results": "w", "worker search": "w x", "worker continue": "w t",
     "worker escalate": "why --name w", "worker dismiss": "w", "worker watch": "--timeout 1",
     "pythia due": "", "pythia run": "-- /bin/true", "pythia record": "--file ../keep",
-    "pythia show": "", "push": "", "pull": "", "peer list": "", "peer show": "ann",
+    "pythia show": "", "nova process": "q -- /bin/true", "nova resume": "r -- /bin/true",
+    "nova status": "r", "nova list": "", "nova show": "r", "nova metrics": "",
+    "nova replay": "r", "nova fork": "r --at 1 -- /bin/true", "nova compare": "r r",
+    "nova decide": "r accept --as ann", "nova cancel": "r --as ann",
+    "push": "", "pull": "", "peer list": "", "peer show": "ann",
     "peer accept": "ann --reason x", "peer close": "ann --reason x", "log": "", "query": "",
     "diff": ". .", "show": "", "accept": "abcd --reason x", "where": "", "init": "", "sync": "",
     "adopt-log": "../keep", "rebuild": "", "backup": "../b.db", "redact": "--match e --reason x",
@@ -263,7 +267,9 @@ EVERY = {
     "audit": "", "report": "-o -",
 }  # fmt: skip
 """Every command that works on a team, with arguments; those of the table's columns are not here."""
-APART = {"verify", "doctor", "restore", "demo", "completion", "import", "exposure"}
+APART = {
+    "verify", "doctor", "restore", "demo", "completion", "import", "exposure", "nova personas",
+}  # fmt: skip
 LOOKS = {"log", "query", "diff", "backup", "decisions summary"}
 """What shows or copies an older ledger as any other: it does not judge."""
 ADVICE = (
