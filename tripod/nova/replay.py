@@ -23,6 +23,7 @@ from tripod.agents.folder import IsolatedProgram, Order
 from tripod.agents.jobs import job_attempts, order_of, recorded
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.kinds import nova as kinds
+from tripod.nova.prompt import prompt_for_turn
 from tripod.nova.runner import (
     Tell,
     advance,
@@ -33,11 +34,13 @@ from tripod.nova.runner import (
 )
 from tripod.projections.nova.files import format_epistemic, render_transcript
 from tripod.projections.nova.run import DueTurn, NovaRun, NovaTurn
-from tripod.projections.nova.turns import ROLE
+from tripod.projections.nova.tables import nova_entries_of
+from tripod.projections.nova.turns import ROLE, persona_prompt
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
 from tripod.team.team import Team
 
+_TURNS = (kinds.TURN.name, kinds.MISSED.name)
 CASSETTE = os.path.join(os.path.dirname(__file__), "cassette.py")
 
 
@@ -73,6 +76,14 @@ class Tapes:
         self.team = team
         self.name = name
         self.folder = folder
+
+    def has_prompt(self, team: Team, name: str, turn: DueTurn) -> bool:
+        """Whether the prompt that a due turn of the run ``name`` begins with was given before."""
+        run = nova_run(team.source, name)
+        persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
+        text = persona_prompt(team.source.content(persona["content"]))
+        given = sha256(prompt_for_turn(run, turn, text).data).hexdigest()
+        return given in json.loads(_tape_of(self.team, self.name, turn)[1])
 
     def order(self, team: Team, turn: DueTurn, actor: str) -> Order:
         """How the tape of a turn is played in a run of ``team``."""
@@ -139,16 +150,35 @@ def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, l
     return opened, blobs
 
 
+def _keys_of(team: Team, name: str, most: int) -> set[str]:
+    """The keys of the first ``most`` recorded turns of a run, and of those missed before them."""
+    keys: set[str] = set()
+    rows = [row for row in nova_entries_of(team.source, name) if row[1] in _TURNS]
+    bodies = team.source.each_body([seq for seq, _ in rows])
+    for (_, kind), body in zip(rows, bodies, strict=True):
+        if most == 0:
+            break
+        most -= kind == kinds.TURN.name
+        keys.add(DueTurn(body["role"], body["persona"], body["cycle"], 0).key)
+    return keys
+
+
 async def carry_on(team: Team, name: str, order: Order, tell: Tell | None = None) -> NovaRun:
-    """Carry a run on as ``advance`` does; the first turns of a fork are played from a tape."""
+    """Carry a run on as ``advance`` does; the first turns of a fork are played from a tape.
+
+    That holds as long as they are asked for what they were asked in the parent: where a person
+    decided otherwise, or where its program did, the turns behind that are the program's.
+    """
     opening = nova_run(team.source, name).opening
     if not opening.parent:
         return await advance(team, name, lambda _: order, tell)
     with tempfile.TemporaryDirectory(prefix="tripod-fork-") as folder:
         tapes = Tapes(team, opening.parent, folder)
 
+        kept = _keys_of(team, opening.parent, opening.parent_turn)
+
         def order_of_turn(turn: DueTurn) -> Order:
-            is_played = turn.number <= opening.parent_turn
+            is_played = turn.key in kept and tapes.has_prompt(team, name, turn)
             return tapes.order(team, turn, order.actor) if is_played else order
 
         return await advance(team, name, order_of_turn, tell)
