@@ -269,8 +269,14 @@ def _replay(call: CommandCall) -> int:
     with call.fresh() as team, call.progress():
         found = replay_nova(team, call.run_)
     same = not found.difference
-    lines = [f"{call.run_}: the replay ends with the same bytes"] if same else found.difference
-    call.answer({"run": call.run_, "same": same, "difference": list(found.difference)}, lines)
+    ends = (
+        "has the same bytes up to where the record stops"
+        if found.stops
+        else "ends with the same bytes"
+    )
+    lines = [f"{call.run_}: the replay {ends}"] if same else found.difference
+    value = {"run": call.run_, "same": same, "difference": list(found.difference)}
+    call.answer(value | {"stops": found.stops}, lines)
     return 0 if same else 1
 
 
@@ -390,6 +396,10 @@ show RUN
 
 replay RUN
     Play a run again from its recorded answers, and compare: it has to end with the same bytes.
+
+    Compared are the transcript and the run's section of decisions.md, but for numbers of entries
+    and for the words in which a program failed. A run that is open or was cancelled is compared up
+    to where its record stops.
 
     The replay has a ledger of its own, which is thrown away. Exit code 1: they differ.
 

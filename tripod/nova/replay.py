@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import unified_diff
 from hashlib import sha256
 from itertools import zip_longest
@@ -23,7 +24,7 @@ from tripod.agents.folder import IsolatedProgram, Order
 from tripod.agents.jobs import job_attempts, order_of, recorded
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.kinds import nova as kinds
-from tripod.nova.prompt import prompt_for_turn
+from tripod.ledger.kinds.base import MARK
 from tripod.nova.runner import (
     Tell,
     advance,
@@ -32,9 +33,19 @@ from tripod.nova.runner import (
     nova_run,
     order_persona,
 )
-from tripod.projections.nova.files import format_epistemic, render_transcript
+from tripod.projections.nova.files import (
+    format_epistemic,
+    render_nova_decision,
+    render_transcript,
+)
+from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun, NovaTurn
-from tripod.projections.nova.tables import nova_entries_of
+from tripod.projections.nova.tables import (
+    DECISIONS,
+    TRANSCRIPT,
+    fold_nova_run,
+    nova_entries_of,
+)
 from tripod.projections.nova.turns import ROLE, persona_prompt
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
@@ -45,23 +56,35 @@ CASSETTE = os.path.join(os.path.dirname(__file__), "cassette.py")
 
 
 class NovaReplay(NamedTuple):
-    """The result of a replay: the transcript of the run and of its replay, line by line."""
+    """The result of a replay: the run as it was played, and what differs, line by line.
+
+    ``stops``: the record of the run has no end but that it was cancelled, so that the replay stops
+    where the record does.
+    """
 
     run: NovaRun
     difference: tuple[str, ...]
+    stops: bool
 
 
-def _tape_of(team: Team, name: str, turn: DueTurn) -> tuple[str, str]:
-    """The form of output of a turn's program, and its tape (RefusedError: its order was erased).
+def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
+    """The form of output of a turn's program, and its tape (RefusedError: a part was erased).
 
     A tape is of one turn: no persona is handed what another one answered.
     """
     tape: dict[str, tuple[int, str]] = {}
     output = "text"
-    for ordered in job_attempts(team.store.db, ROLE, f"{name}/{turn.key}"):
+    for ordered in job_attempts(team.store.db, ROLE, f"{name}/{key}"):
         order, result = order_of(team, ordered), recorded(team, ordered)
-        if "argv" not in order:
-            raise RefusedError(f"{name} cannot be played: an order of its runs was erased")
+        for what, is_erased in (
+            ("an order", "argv" not in order),
+            ("an output", result.stdout == MARK.encode()),
+        ):
+            if is_erased:
+                raise RefusedError(
+                    f"{name} cannot be played: {what} of its runs was erased (turn {key}, run "
+                    f"{ordered.spawn})"
+                )
         if ordered.state == "ended" and result.problem != CANCELLED:
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
@@ -70,12 +93,16 @@ def _tape_of(team: Team, name: str, turn: DueTurn) -> tuple[str, str]:
 
 
 class Tapes:
-    """The tapes of a run, each in a file of a temporary folder when its turn is due."""
+    """The tapes of a run, each in a file of a temporary folder when its turn is due.
 
-    def __init__(self, team: Team, name: str, folder: str) -> None:
-        self.team = team
-        self.name = name
-        self.folder = folder
+    ``kept`` are the keys of the turns that are played; the tapes of others are empty.
+    """
+
+    def __init__(self, team: Team, name: str, folder: str, kept: set[str]) -> None:
+        self.team, self.name, self.folder, self.kept = team, name, folder, kept
+
+    def _tape(self, turn: DueTurn) -> tuple[str, str]:
+        return _tape_of(self.team, self.name, turn.key) if turn.key in self.kept else ("text", "{}")
 
     def has_prompt(self, team: Team, name: str, turn: DueTurn) -> bool:
         """Whether the prompt that a due turn of the run ``name`` begins with was given before."""
@@ -83,11 +110,11 @@ class Tapes:
         persona = next(p for p in run.opening.personas if p["short_name"] == turn.persona)
         text = persona_prompt(team.source.content(persona["content"]))
         given = sha256(prompt_for_turn(run, turn, text).data).hexdigest()
-        return given in json.loads(_tape_of(self.team, self.name, turn)[1])
+        return given in json.loads(self._tape(turn)[1])
 
     def order(self, team: Team, turn: DueTurn, actor: str) -> Order:
         """How the tape of a turn is played in a run of ``team``."""
-        output, text = _tape_of(self.team, self.name, turn)
+        output, text = self._tape(turn)
         tape, profile = (f"{self.folder}/{turn.key}.{end}" for end in ("json", "yaml"))
         argv = json.dumps([sys.executable, CASSETTE, tape])
         for path, data in ((tape, text), (profile, f"argv: {argv}\noutput: {output}\n")):
@@ -99,35 +126,92 @@ class Tapes:
 def replay_nova(team: Team, name: str) -> NovaReplay:
     """Play a run again, in a ledger of its own that is thrown away.
 
+    Compared are the transcript and, of a run that is over, the section of ``decisions.md``, but for
+    the numbers of its entries and for the words in which a program failed. A run that is open or
+    was cancelled is played and compared up to its last turn, and to what followed from that.
+
     Raises:
         NotFoundError: there is no such run.
-        RefusedError: what it was told was erased.
+        RefusedError: what it was told or answered was erased.
     """
     run = nova_run(team.source, name)
     body = team.source.body(run.opening.seq)
     opened, blobs = opening_again(team, body)
+    kept = _keys_of(team, name)
+    _check_kept(team, name, kept)
+    if any(said.note == MARK for said in run.human):
+        raise RefusedError(f"{name} cannot be played: what a person asked was erased")
+    stops = run.finalized is None or run.finalized["outcome"] == "cancelled"
+    before = _pages(team, replace(run, finalized=None) if stops else run)
     with tempfile.TemporaryDirectory(prefix="tripod-replay-") as folder:
-        tapes = Tapes(team, name, folder)
+        tapes = Tapes(team, name, folder, kept)
         project = f"{folder}/project"
         os.makedirs(project)
         adoption.init(project, project="replay", new=True)
         with Team(project) as other:
             begin_nova(other, opened, blobs, ROLE)
-            again = asyncio.run(_play(other, run, tapes))
-    before, after = (render_transcript(one).splitlines() for one in (run, again))
-    lines = unified_diff(before, after, "recorded", "replayed", lineterm="", n=0)
-    return NovaReplay(again, tuple(lines))
+            asyncio.run(_play(other, run, tapes, stops=stops))
+            again = _played(other, name, len(kept) if stops else None)
+            after = _pages(other, again)
+    lines: list[str] = []
+    for file in sorted(before.keys() | after.keys(), reverse=True):
+        old, new = (pages.get(file, "").splitlines() for pages in (before, after))
+        lines += unified_diff(old, new, f"recorded {file}", f"replayed {file}", lineterm="", n=0)
+    return NovaReplay(again, tuple(lines), stops)
 
 
-async def _play(team: Team, run: NovaRun, tapes: Tapes) -> NovaRun:
+def _check_kept(team: Team, name: str, kept: set[str]) -> None:
+    """Raise RefusedError where a part of a turn was erased, before anything is begun."""
+    for key in sorted(kept):
+        _tape_of(team, name, key)
+
+
+def _pages(team: Team, run: NovaRun) -> dict[str, str]:
+    """The files that are compared, without what another ledger has otherwise."""
+    pages = {TRANSCRIPT: render_transcript(run)}
+    if run.finalized is not None:
+        end = dict(run.finalized)
+        if end["outcome"] == "failed":
+            end["reason"] = ""
+        decision = team.source.content(end["decision"]) if "decision" in end else b""
+        bare = replace(run, opening=run.opening._replace(seq=0), finalized=end)
+        pages[DECISIONS] = render_nova_decision(bare, decision.decode("utf-8", "replace"), 0)
+    return pages
+
+
+class _StopsError(Exception):
+    """The record stops here, and so does its replay."""
+
+
+async def _play(team: Team, run: NovaRun, tapes: Tapes, *, stops: bool) -> None:
     name = run.opening.run
     human = iter(run.human)
+
+    def tell(again: NovaRun) -> None:
+        gone = len(again.turns) + sum(len(cycle.missed) for cycle in again.cycles)
+        if stops and gone >= len(tapes.kept):
+            raise _StopsError
+
     while True:
-        again = await advance(team, name, lambda turn: tapes.order(team, turn, ROLE))
+        try:
+            again = await advance(team, name, lambda turn: tapes.order(team, turn, ROLE), tell)
+        except _StopsError:
+            again = nova_run(team.source, name)
         said = next(human, None)
         if again.state != "awaiting_human" or again.finalized is not None or said is None:
-            return again
+            return
         decide_nova(team, name, said.choice, said.note, "replay")
+
+
+def _played(team: Team, name: str, most: int | None) -> NovaRun:
+    """A run up to its ``most`` first turns, those that were missed counted, and what follows."""
+    rows = nova_entries_of(team.source, name)
+    places = [place for place, (_, kind) in enumerate(rows) if kind in _TURNS]
+    if most is not None and len(places) > most:
+        rows = rows[: places[most]]
+    run = fold_nova_run(team.source, rows)
+    assert run is not None
+    return run
 
 
 def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, list[bytes]]:
@@ -150,8 +234,11 @@ def opening_again(team: Team, body: dict[str, Any]) -> tuple[kinds.NovaOpened, l
     return opened, blobs
 
 
-def _keys_of(team: Team, name: str, most: int) -> set[str]:
-    """The keys of the first ``most`` recorded turns of a run, and of those missed before them."""
+def _keys_of(team: Team, name: str, most: int = -1) -> set[str]:
+    """The keys of the first ``most`` recorded turns of a run, and of those missed before them.
+
+    -1: of all.
+    """
     keys: set[str] = set()
     rows = [row for row in nova_entries_of(team.source, name) if row[1] in _TURNS]
     bodies = team.source.each_body([seq for seq, _ in rows])
@@ -173,9 +260,8 @@ async def carry_on(team: Team, name: str, order: Order, tell: Tell | None = None
     if not opening.parent:
         return await advance(team, name, lambda _: order, tell)
     with tempfile.TemporaryDirectory(prefix="tripod-fork-") as folder:
-        tapes = Tapes(team, opening.parent, folder)
-
         kept = _keys_of(team, opening.parent, opening.parent_turn)
+        tapes = Tapes(team, opening.parent, folder, kept)
 
         def order_of_turn(turn: DueTurn) -> Order:
             is_played = turn.key in kept and tapes.has_prompt(team, name, turn)
@@ -189,7 +275,7 @@ def fork_nova(team: Team, name: str, turn: int, actor: str) -> str:
 
     Raises:
         NotFoundError: there is no such run.
-        RefusedError: it has no turn.
+        RefusedError: it has no turn, or one of them was erased.
         BadArgumentError: it has fewer turns.
     """
     run = nova_run(team.source, name)
@@ -198,6 +284,7 @@ def fork_nova(team: Team, name: str, turn: int, actor: str) -> str:
     if not 1 <= turn <= len(run.turns):
         raise BadArgumentError(f"{name} has turns 1 to {len(run.turns)}, and no turn {turn}")
     opened, blobs = opening_again(team, team.source.body(run.opening.seq))
+    _check_kept(team, name, _keys_of(team, name, turn))
     opened["parent"], opened["parent_turn"] = name, turn
     return begin_nova(team, opened, blobs, actor)
 
