@@ -32,6 +32,7 @@ from tripod.projections.settings import (
     setting_of,
     spelled_setting,
 )
+from tripod.projections.workers.answers import refuse_deep_json
 
 MAX_PERSONA = 64 * 1024
 MAX_ANSWER = 256 * 1024
@@ -253,9 +254,10 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
     """The form of an answer, its keys and values, and the text beside them."""
     if text.lstrip().startswith("{"):
         try:
+            refuse_deep_json(text)
             value = json.loads(text, object_pairs_hook=_once)
             is_text = _HALF.search(json.dumps(value, ensure_ascii=False)) is None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise MalformedError(
                 f"the answer begins as JSON, and cannot be read as such: {error}"
             ) from error

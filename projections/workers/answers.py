@@ -45,6 +45,9 @@ _MOST = 2**53 - 1
 _SESSION = 200
 _FIGURES = 64
 _DEAREST = 10**9
+MAX_NESTED = 64
+"""Lists and objects of JSON that may stand in each other."""
+_SIGN = re.compile(r'\\.|["[\]{}]', re.DOTALL)
 
 
 def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
@@ -62,16 +65,44 @@ def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = Fal
     return Answer("ok", text=text, structured=value)
 
 
+def refuse_deep_json(text: str) -> None:
+    """Refuse what is nested too deep (ValueError), whether or not it is JSON.
+
+    How deep a parser comes depends on who calls it, and acts and checks have to find the same.
+
+    >>> refuse_deep_json("[" * 64)
+    >>> refuse_deep_json('"[[[" [' + "{" * 64)
+    Traceback (most recent call last):
+    ValueError: more than 64 lists and objects stand in each other
+    """
+    if text.count("[") + text.count("{") <= MAX_NESTED:
+        return
+    depth, in_text = 0, False
+    for found in _SIGN.finditer(text):
+        sign = found[0]
+        if sign == '"':
+            in_text = not in_text
+        elif in_text or sign not in "[]{}":
+            continue
+        elif sign in "]}":
+            depth -= 1
+        elif (depth := depth + 1) > MAX_NESTED:
+            raise ValueError(f"more than {MAX_NESTED} lists and objects stand in each other")
+
+
 def _json(text: str | bytes) -> tuple[Any, str]:
     r"""A value and no problem, or the problem.
 
     JSON may spell half a character (``"\ud800"``), and no entry can hold one: it is a "?" here.
     """
     try:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        refuse_deep_json(text)
         value = json.loads(text)
         plain = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         return json.loads(plain), ""
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return None, str(error)
 
 

@@ -1,13 +1,17 @@
 """What a program printed, read as the answer that it was asked for."""
 
+import inspect
 import json
+import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.projections.workers.answers import Answer, read_spec_answer
+from tripod.projections.workers.answers import MAX_NESTED, Answer, read_spec_answer
 
 RESULT = {
     "type": "result",
@@ -91,6 +95,36 @@ def test_figures_of_another_shape_are_left_out() -> None:
     done = read(stream(usage=[1], session_id="a\nb"))
     assert (done.usage, done.session) == ({}, None)
     assert read(stream(usage={"n": 2**60, "m": -1, "k": 2})).usage == {"k": 2}
+
+
+def at_depth(depth: int, act: Callable[[], Any]) -> Any:
+    """What an act gives where so many calls stand in each other."""
+    return act() if not depth else at_depth(depth - 1, act)
+
+
+@pytest.mark.parametrize("output", ["json", "claude-stream-json"])
+def test_how_deep_an_answer_is_read_does_not_depend_on_its_reader(output: Any) -> None:
+    here = len(inspect.stack(0))
+    for depth in (1, 61, 62, 63, 64, 65, 500, 900, 950, 990, 5_000):
+        value = b"[" * depth + b"]" * depth
+        data = value
+        if output == "claude-stream-json":
+            data = b'{"type": "result", "result": "x", "structured_output": %b}' % value
+            depth += 1  # noqa: PLW2901 - it stands in the line's object
+        read = partial(read_spec_answer, output, data, wants_structure=True)
+        found = [at_depth(n, read) for n in (0, 300, sys.getrecursionlimit() - here - 150)]
+        assert found[0] == found[1] == found[2]
+        assert found[0].status == ("ok" if depth <= MAX_NESTED else "bad_output")
+
+
+def test_brackets_in_texts_count_for_nothing() -> None:
+    for text in ("[" * 999, '\\"[[' * 99, "\\\\", '{"\\\\' * 99):
+        data = json.dumps({"a": [text, {text: text}], "b": text}).encode()
+        assert read_spec_answer("json", data).structured == json.loads(data)
+    beside = json.dumps([[[{}, []]]] * 500)
+    assert read_spec_answer("json", beside.encode()).status == "ok"
+    for torn in ("[" * 65, '"\n" ' + "{" * 65, '"' + "[" * 65, '"\\'):
+        assert read_spec_answer("json", torn.encode()).status == "bad_output"
 
 
 def test_json_and_text() -> None:

@@ -1,6 +1,7 @@
 """Answers of personas: their forms, their fields, and numbers rounded to the unsafe side."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -41,6 +42,11 @@ def check_words(error: Exception) -> str:
     return words
 
 
+def at_depth(depth: int, act: Callable[[], object]) -> object:
+    """What an act gives where so many calls stand in each other."""
+    return act() if not depth else at_depth(depth - 1, act)
+
+
 def refused(role: str, text: str) -> str:
     """Why an answer is refused."""
     with pytest.raises(MalformedError) as caught:
@@ -50,6 +56,21 @@ def refused(role: str, text: str) -> str:
 
 def state_of(role: str, epistemic: object) -> NovaAnswer:
     return read_answer(role, json.dumps(LEAST[role] | {"epistemic": epistemic}))
+
+
+@pytest.mark.parametrize("depth", [1, 63, 64, 950, 963, 966, 990, 100_000])
+def test_what_is_nested_deep_is_refused_whoever_reads_it(depth: int) -> None:
+    text = f'{{"analysis": "[[[", "extra": {"[" * depth}{"]" * depth}}}'
+
+    def read() -> object:
+        try:
+            return read_answer("expert", text)
+        except MalformedError as error:
+            return check_words(error)
+
+    found = [at_depth(calls, read) for calls in (0, 400, 700)]
+    assert found[0] == found[1] == found[2]
+    assert ("more than 64" in str(found[0])) == (depth > 63)
 
 
 # Forms -----------------------------------------------------------------------------------------
