@@ -468,6 +468,8 @@ class CommandCall(ABC):
     channel: str
     log: str | None
     """The names in the ledger of the chat or decision log that the place is."""
+    behind: int | None = None
+    """How many words stood behind a ``--`` of the command line; None where there was none."""
 
     def __init__(self, verb: Verb, values: Mapping[str, Any]) -> None:
         self.verb, self.values = verb, values

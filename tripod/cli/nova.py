@@ -53,6 +53,12 @@ def _process(call: CommandCall) -> int:
     is_in_file = call.file is not None
     question = text_param(None if is_in_file else call.question, call.file, "question")
     command = [call.question, *call.command] if is_in_file and call.question else call.command
+    words = len(call.command) + (call.question is not None)
+    if not is_in_file and call.behind is not None and words <= call.behind:
+        raise BadArgumentError(
+            "question: none given before the `--` (as argument, or by --file); what stands behind "
+            "it is the program"
+        )
     if not is_in_file and call.question is None:
         raise BadArgumentError("question: none given (as argument, or by --file)")
     if not question.strip():  # said before a program is looked for

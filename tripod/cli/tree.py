@@ -29,6 +29,7 @@ from tripod.ledger.files import READ_ONLY
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+_BEHIND = f"{__name__}.behind"  # where a context keeps how many words stand behind its `--`
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
 
@@ -94,6 +95,8 @@ class TreeCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; an option that is not there may be a text that was meant as one."""
+        if "--" in args:
+            ctx.meta[_BEHIND] = len(args) - args.index("--") - 1
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -109,7 +112,9 @@ def _command(verb: Verb, line: str = "") -> TreeCommand:
     params = [_parameter(param) for param in verb.params]
 
     def run(**values: Any) -> int | None:
-        return TripodCall(verb, values).run()
+        call = TripodCall(verb, values)
+        call.behind = click.get_current_context().meta.get(_BEHIND)
+        return call.run()
 
     return TreeCommand(verb.name, params=params, help=page, callback=run)
 
