@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from tripod.projections.nova.run import NovaRun, NovaTurn, share_text
+from tripod.projections.nova.run import HumanChoice, NovaRun, NovaTurn, share_text
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -29,7 +29,7 @@ def _code(found: re.Match[str]) -> str:
 
 def _quoted(text: str) -> str:
     lines = _UNSAFE.sub(_code, text.replace("\r\n", "\n")).split("\n")
-    return "\n".join(f"> {line}".rstrip() for line in lines)
+    return "\n".join(f"> {line}" if line else ">" for line in lines)
 
 
 def _line(text: str) -> str:
@@ -48,7 +48,10 @@ def render_transcript(run: NovaRun) -> str:
     """Every turn, whole, in the order of the record, and between them what was decided."""
     parts = [f"# Nova run {run.opening.run}", _quoted(run.opening.question)]
     cycle, cycles = 0, {one.number: one for one in run.cycles}
+    human = list(run.human)
     for turn in run.turns:
+        while human and human[0].seq < turn.seq:
+            parts += _human(human.pop(0))
         if turn.cycle > cycle:
             cycle = turn.cycle
             parts.append(f"## Cycle {cycle}")
@@ -59,11 +62,20 @@ def render_transcript(run: NovaRun) -> str:
             parts.append(f"Gate of cycle {of.number}: {of.verdict}.")
         if of is not None and turn.role == "critique" and of.flaws is not None:
             parts.append(f"Critique of cycle {of.number}: {of.flaws}.")
+    for said in human:
+        parts += _human(said)
     for one in run.cycles:
         parts += (f"In cycle {one.number} {who} gave no turn." for who in one.missed)
     if run.finalized is not None:
         parts.append(f"Outcome: {run.finalized['outcome']}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _human(said: HumanChoice) -> Iterator[str]:
+    """What a person decided, with the note; who it was stands in the entry."""
+    yield f"A person decided: {said.choice}."
+    if said.note:
+        yield _quoted(said.note)
 
 
 def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
@@ -135,10 +147,29 @@ def nova_status(run: NovaRun) -> dict[str, Any]:
         "experts": list(run.selected),
         "turns": len(run.turns),
         "cost": f"{run.spent:f}",
+        "decision": str(run.turns[-1].fields.get("decision", "")) if "decision" in end else None,
         "confidence": end.get("confidence"),
         "stated_confidence": end.get("stated_confidence"),
         "changes": nova_changes(run),
     }
+
+
+def nova_turns(run: NovaRun) -> list[dict[str, Any]]:
+    """The recorded turns of a run as JSON, each whole."""
+    return [
+        {
+            "turn": turn.number,
+            "seq": turn.seq,
+            "cycle": turn.cycle,
+            "role": turn.role,
+            "persona": turn.persona,
+            "spawn": turn.spawn,
+            "text": turn.text,
+            "fields": dict(turn.fields),
+        }
+        | _epistemic_value(turn)
+        for turn in run.turns
+    ]
 
 
 def _epistemic_value(turn: NovaTurn) -> dict[str, str]:
@@ -163,14 +194,17 @@ def _signed(change: Decimal) -> str:
 
 
 def nova_event(seq: int, kind: str, body: Mapping[str, Any]) -> str:
-    """A line of ``events.ndjson``: texts of personas stand in the transcript, and not here."""
-    left_out = {"content", "parsed", "question", "personas", "note", "v", "run"}
+    """A line of ``events.ndjson``: texts of people and personas stand elsewhere, and not here."""
+    left_out = {"content", "parsed", "question", "personas", "note", "problem", "mislabelled"}
+    left_out |= {"v", "run"}
     if kind == "nova.finalized":
-        left_out.add("decision")  # a text there; that of a gate or a critique is a word
+        # Texts there; the decision of a gate or a critique, and why a person decides, are words.
+        left_out |= {"decision", "reason"}
     value = {"seq": seq, "kind": kind} | {k: v for k, v in body.items() if k not in left_out}
     return json.dumps(value, ensure_ascii=True, sort_keys=True)
 
 
 def nova_json(value: object) -> str:
-    """JSON as the files have it."""
-    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    """JSON as the files have it; what cannot be seen or turns a line stands as its code."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n"

@@ -31,7 +31,7 @@ from tripod.nova.runner import (
     state_in_words,
     write_personas,
 )
-from tripod.output import emit, one_line, remark
+from tripod.output import emit, hanging, one_line, remark
 
 if TYPE_CHECKING:
     from tripod.projections.nova.run import NovaRun
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_TIME = 10**7  # seconds
 MAX_TURNS = 10**6
+MAX_NOTE = 4_096  # bytes of why a run is cancelled
 REASONS = {
     "max_rounds": "no further cycle is allowed, and the question is not settled",
     "converged_unresolved": "the syntheses hardly change any more, and the question is not settled",
@@ -151,7 +152,7 @@ def _progress(run: NovaRun) -> Iterator[str]:
             yield f"critique of cycle {cycle.number}: {cycle.flaws}"
     names = ", ".join(turn.persona for turn in run.due_turns())
     speak = f", to speak: {names}" if names else ""
-    spent = f"{_many(len(run.turns), 'turn')}, {run.spent:f} USD"
+    spent = f"{_many(len(run.turns), 'turn')}, {_spent(run)}"
     yield f"{state_in_words(run)}; {spent}{speak}"
 
 
@@ -168,13 +169,18 @@ def _lines(found: NovaStanding) -> list[str]:
     spent = f"{_many(len(run.turns), 'turn')}, {_many(run.number, 'cycle')}"
     lines = [f"{run.opening.run}: {state_in_words(run)}, {spent}"]
     if run.finalized is not None and "decision" in run.finalized:
-        lines.append(str(run.turns[-1].fields.get("decision", "")))
+        lines.append(hanging(str(run.turns[-1].fields.get("decision", ""))))
         stated = status["stated_confidence"]
         more = f" (it states {stated})" if stated else ""
         lines.append(f"confidence {status['confidence']}{more}")
     elif status["reason"]:
-        lines.append(f"reason: {REASONS.get(status['reason'], status['reason'])}")
+        lines.append(f"reason: {REASONS.get(status['reason'], one_line(status['reason']))}")
     return [*lines, f"next: {found.next}"] if found.next else lines
+
+
+def _spent(run: NovaRun) -> str:
+    """What the programs of a run said that they cost."""
+    return f"{run.spent:f} USD" if run.spent else "no cost stated"
 
 
 def _many(number: int, what: str) -> str:
@@ -216,7 +222,7 @@ def _standing_lines(found: NovaStanding) -> list[str]:
     lines.append(f"question: {one_line(run.opening.question)}")
     spent = (
         f"{_many(len(run.turns), 'turn')}, {run.number} of {_many(run.limit, 'cycle')}, "
-        f"{run.spent:f} USD"
+        f"{_spent(run)}"
     )
     if status["budget_turns"] or status["budget_cost"]:
         allowed = [_many(status["budget_turns"], "turn")] if status["budget_turns"] else []
@@ -259,6 +265,8 @@ def _metrics(call: CommandCall) -> None:
 
 
 def _show(call: CommandCall) -> None:
+    if call.html and call.json:
+        raise BadArgumentError("--html and --json: give one of them; a page is no JSON")
     with call.fresh() as team:
         found = standing_of_nova(team, call.run_)
     if call.html:
@@ -266,9 +274,10 @@ def _show(call: CommandCall) -> None:
 
         emit(render_nova(found.run).decode().splitlines())
     else:
-        from tripod.projections.nova.files import render_transcript
+        from tripod.projections.nova.files import nova_turns, render_transcript
 
-        call.answer(found.status, render_transcript(found.run).splitlines())
+        turns = nova_turns(found.run)
+        call.answer(found.status | {"record": turns}, render_transcript(found.run).splitlines())
 
 
 def _replay(call: CommandCall) -> int:
@@ -295,7 +304,6 @@ def _fork(call: CommandCall) -> int:
 
 
 def _compare(call: CommandCall) -> int:
-
     with call.fresh() as team:
         pair = [nova_run(team.source, name) for name in (call.run_, call.other)]
     rows = list(compare_nova(*pair))
@@ -317,8 +325,11 @@ def _decide(call: CommandCall) -> None:
 
 
 def _cancel(call: CommandCall) -> None:
+    note = call.note or "it was cancelled"
+    if len(note.encode()) > MAX_NOTE:
+        raise BadArgumentError(f"note: more than {MAX_NOTE} bytes")
     with call.fresh() as team:
-        cancel_nova(team, call.run_, call.note or "it was cancelled", call.actor())
+        cancel_nova(team, call.run_, note, call.actor())
         _answer(call, team, call.run_)
 
 

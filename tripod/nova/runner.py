@@ -436,10 +436,14 @@ def _log_decision(team: Team, act: Act, run: NovaRun) -> None:
 
     name = run.opening.run
     asked = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", run.opening.question)
+    turns, cycles = (
+        f"{number} {what}" if number == 1 else f"{number} {what}s"
+        for number, what in ((len(run.turns), "turn"), (run.number, "cycle"))
+    )
     request = DecisionRequest(
         " ".join(asked.split())[: MAX_TITLE // 8],
         list(dict.fromkeys(turn.persona for turn in run.turns)),
-        f"A panel decided it in {len(run.turns)} turns and {run.number} cycles: Nova run {name}.",
+        f"A panel decided it in {turns} and {cycles}: Nova run {name}.",
         artefacts=[f"{FOLDER}/{name}/{DECISIONS}"],
         no_ref="a panel decided it, and no chat",
     )

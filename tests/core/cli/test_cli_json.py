@@ -154,7 +154,13 @@ def test_what_nova_did(folder: Path) -> None:
     program = (sys.executable, str(PANEL))
     done = answer(folder, "nova", "process", "Tea?", program=program)
     shown = answer(folder, "nova", "status", "tea")
-    assert done == shown == answer(folder, "nova", "show", "tea")
+    whole = answer(folder, "nova", "show", "tea")
+    turns = whole.pop("record")
+    assert done == shown == whole
+    assert [one["role"] for one in turns] == [
+        "unpack", "expert", "expert", "expert", "synthesis", "critique", "revision", "final",
+    ]  # fmt: skip
+    assert shown["decision"] == turns[-1]["fields"]["decision"] == "OAuth2 with PKCE + mobile PKCE"
     assert shown["changes"] == {"know": "+0.50", "uncertainty": "-0.55"}
     assert (shown["outcome"], shown["turns"], shown["agents"], shown["next"]) == (
         "decided", 8, [], "",

@@ -70,6 +70,8 @@ def test_a_record_that_skips_its_cycles_is_followed() -> None:
         (("process", *PROGRAM), 2, "question: none given before the `--`"),
         (("process", "--budget", "1t", *PROGRAM), 2, "question: none given before the `--`"),
         (("process", "--file", "q", "--", "no-such-program"), 1, "no program 'no-such-program'"),
+        (("show", "nope", "--html", "--json"), 2, "--html and --json"),
+        (("cancel", "nope", "--note", "x" * 4_097, "--as", "ann"), 2, "more than 4096 bytes"),
         (("process", " "), 2, "question: empty"),
         (("process", "?", "--budget", "0t"), 2, "no number of turns from 1t"),
         (("process", "?", "--budget", "5", "--budget", "6"), 2, "5 and 6: give one number"),

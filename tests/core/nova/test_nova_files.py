@@ -1,0 +1,69 @@
+"""The files of a Nova run, and what is printed of one: whole, quoted, and without disguise."""
+
+import json
+from typing import Any
+
+from tripod.cli.nova import _lines, _progress
+from tripod.nova.reader import NovaStanding
+from tripod.projections.nova.files import (
+    nova_event,
+    nova_json,
+    nova_status,
+    nova_turns,
+    render_transcript,
+)
+from tripod.projections.nova.run import NovaRun
+
+CONFIG = {"threshold": "0.35", "epsilon": "0.05", "window": 2, "rounds": 1, "concurrency": 1}
+
+
+def ended(decision: str, **end: Any) -> NovaRun:
+    """A run that a person sent on to its only turn, the final one."""
+    body = {"run": "r", "question": "why?\u061c", "config": CONFIG, "personas": []}
+    run = NovaRun.begun(0, body, lambda value: str(value).encode())
+    run.state, run.escalated = "awaiting_human", 1
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("human.decided", {"choice": "accept", "note": "# so"}),
+        ("nova.turn.recorded", {
+            "turn": 1, "cycle": 1, "role": "final", "persona": "dce", "spawn": "s",
+            "content": "so  \n\nbe it", "parsed": json.dumps({"decision": decision}),
+        }),
+        ("nova.finalized", {"outcome": "human_accepted", "decision": decision} | end),
+    ]  # fmt: skip
+    for seq, (kind, row) in enumerate(rows, 2):
+        run.apply(seq, kind, row, lambda value: str(value).encode())
+    return run
+
+
+def test_the_transcript_has_what_a_person_decided_and_each_blank() -> None:
+    text = render_transcript(ended("so be it"))
+    assert "A person decided: accept.\n\n> # so\n\n## Cycle 1" in text
+    assert "> so  \n>\n> be it" in text
+    assert "\u061c" not in text + nova_json(nova_status(ended("x")))
+    assert json.loads(nova_json(nova_status(ended("x"))))["question"] == "why?\u061c"
+
+
+def test_the_status_has_the_decision_and_the_turns_are_whole() -> None:
+    run = ended("so be it")
+    assert nova_status(run)["decision"] == "so be it"
+    assert [(one["role"], one["text"]) for one in nova_turns(run)] == [("final", "so  \n\nbe it")]
+
+
+def test_no_line_of_a_decision_passes_for_one_of_ours() -> None:
+    run = ended("yes\nnext: `rm -r .`", confidence="0.9")
+    status = nova_status(run) | {"reason": None}
+    printed = "\n".join(_lines(NovaStanding(run, status, (), "", ""))).splitlines()
+    assert printed[1:3] == ["yes", "    next: `rm -r .`"]
+
+
+def test_a_cost_that_nobody_stated_is_not_zero() -> None:
+    assert "no cost stated" in list(_progress(ended("yes")))[-1]
+
+
+def test_events_hold_no_texts_of_people_and_personas() -> None:
+    texts = {"reason": "x", "problem": "x", "mislabelled": "x", "note": "x", "decision": "x"}
+    assert json.loads(nova_event(1, "nova.finalized", texts)) == {
+        "kind": "nova.finalized",
+        "seq": 1,
+    }
+    assert json.loads(nova_event(1, "nova.escalated", {"reason": "budget"}))["reason"] == "budget"
