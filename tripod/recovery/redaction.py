@@ -8,8 +8,9 @@ on the way, the next command that acts finishes both.
 Copies that machinery made are erased with it: events that report the entry, and stored bytes of
 files. Other messages about it belong to their authors, and are only named. The texts of a body are
 searched in bodies, blobs and files; the lines of a chat file, which are base64, are searched as the
-messages that they encode. Of an imported session the bytes go that were kept of it and that no
-other entry names; what an entry says of its exposures is an entry of its own.
+messages that they encode. Where the text of an entry of a Nova run stands is known by the rules of
+such a run. Of an imported session the bytes go that were kept of it and that no other entry names;
+what an entry says of its exposures is an entry of its own.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger import DATABASE, MERGED, Draft, Entry, redaction_entry_id
+from tripod.ledger import DATABASE, MERGED, WORKERS, Draft, Entry, redaction_entry_id
 from tripod.ledger.files import read_plain_file
+from tripod.ledger.kinds import nova
+from tripod.ledger.kinds.agents import DELIVERED, ENDED
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.sessions import IMPORTED
 from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
+from tripod.projections.nova.tables import FOLDER as NOVA
 from tripod.projections.text import text_line_problem
 from tripod.sessions.evidence import parts_named_once, remove_parts, remove_unnamed_parts
 from tripod.team.act import Act
@@ -86,6 +90,8 @@ def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
             texts.append(value)
         elif value is not None:
             texts.append(source.content(value).decode("utf-8", "replace"))
+    if kind == nova.MISSED.name:
+        texts.append(body["problem"])
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
@@ -260,9 +266,14 @@ def _plan(
     else:
         choose(_named(team, request.seqs))
         named = dict(chosen)
-        said = [t for e in named.values() for t in _erased_texts(team.source, e.kind, e.data)]
+        choose(_copies_of_nova(team, named))
+        speaking = [e for e in chosen.values() if e.seq in named or e.kind == nova.FINALIZED.name]
+        said = [t for e in speaking for t in _erased_texts(team.source, e.kind, e.data)]
         pattern = _pattern_for(said)
-        choose(_copies(team, named, said, pattern, plan))
+        choose(_copies(team, dict(chosen), said, pattern, plan))
+        for seq in _still_in_nova(team, named):
+            if seq not in chosen and seq not in plan.quoted:
+                plan.quoted.append(seq)
     plan.erased.sort(key=lambda target: target.seq)
     return plan, [chosen[seq] for seq in sorted(chosen)], [] if pattern is None else [pattern]
 
@@ -320,6 +331,57 @@ def _matching(team: Team, pattern: re.Pattern[str], plan: Redaction) -> Iterator
             plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
         if found > kept:
             yield entry, "matches"
+
+
+def _copies_of_nova(team: Team, named: Mapping[int, Entry]) -> Iterator[tuple[Entry, str]]:
+    """What holds the texts of named entries of Nova runs by the rules of such a run.
+
+    An answer may stand there in another spelling, or in parts: what its agents printed, the prompts
+    that it stands in, transcripts of both, the end of a run that repeats it, and files of the run
+    that were written over.
+    """
+    named = {seq: entry for seq, entry in named.items() if entry.stream.startswith(f"{NOVA}/")}
+    if not named:
+        return
+    folders = tuple(f"{entry.stream}/" for entry in named.values())
+    turns = [entry.data for entry in named.values() if entry.kind == nova.TURN.name]
+    missed = [entry.data for entry in named.values() if entry.kind == nova.MISSED.name]
+    refused = {spawn for body in missed for spawn in body["spawns"]}  # told what was wrong
+    spawns = {body["spawn"] for body in turns} | refused
+    logs = [_transcripts_of(spawn) for spawn in spawns]
+    for entry in team.store.read():
+        if entry.seq in named or entry.body is None:
+            continue
+        body = entry.data
+        if entry.kind == DELIVERED.name:
+            is_told = body["spawn"] in refused and body["channel"] == "prompt"
+            is_copy = is_told or not named.keys().isdisjoint(body["sources"])
+            logs += [_transcripts_of(body["spawn"])] if is_copy else []
+        elif entry.kind == ENDED.name:
+            is_copy = body["spawn"] in spawns
+        elif entry.kind == nova.FINALIZED.name:
+            is_copy = body.get("final") in named or any(
+                one["run"] == body["run"] and one["problem"] in (body.get("reason") or "")
+                for one in missed
+            )
+        else:
+            path = str(body.get("path", ""))
+            is_copy = path.startswith((*folders, *logs)) and is_erasable(entry.kind)
+        if is_copy:
+            yield entry, "holds a copy"
+
+
+def _transcripts_of(spawn: str) -> str:
+    """How the paths of the transcripts of a persona's program begin."""
+    return f"{WORKERS}/{NOVA}-{spawn[:12]}-"
+
+
+def _still_in_nova(team: Team, named: Mapping[int, Entry]) -> Iterator[int]:
+    """The final turn that a named end of a Nova run repeats, where it is not redacted."""
+    for entry in named.values():
+        seq = entry.data.get("final") if entry.kind == nova.FINALIZED.name else None
+        if seq is not None and team.store.seq_of(redaction_entry_id(seq)) is None:
+            yield seq
 
 
 def _copies(
