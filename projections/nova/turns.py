@@ -27,6 +27,7 @@ ROLE = "nova"
 TRIES = 2  # answers at one turn
 MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
 MAX_PROBLEM = 500  # characters of a problem that are kept
+_SHOWN = 200  # characters of a program's last words
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -63,6 +64,13 @@ def persona_prompt(data: bytes) -> str:
     """The prompt of a persona's file: what follows its front matter."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return _FRONT.sub("", text, count=1).strip()
+
+
+def told_problem(problem: str, stderr: bytes) -> str:
+    """What is wrong with a run of a program, with its last words on standard error."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
+    return f"{problem[:MAX_PROBLEM]}{said}"
 
 
 def subject_of_turn(run: NovaRun, turn: DueTurn) -> str:

@@ -51,13 +51,13 @@ from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
 from tripod.projections.nova.tables import DECISIONS, FOLDER, fold_nova_run, nova_entries_of
 from tripod.projections.nova.turns import (
     MAX_LOST,
-    MAX_PROBLEM,
     ROLE,
     TurnStand,
     TurnTry,
     persona_prompt,
     stand_of_tries,
     subject_of_turn,
+    told_problem,
 )
 from tripod.projections.projection import Source
 from tripod.projections.workers.answers import CANCELLED
@@ -67,7 +67,6 @@ from tripod.team.team import Team
 PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; else `pythia`
 MAX_QUESTION = 64 * 1024  # bytes
 MAX_PERSONAS = 64
-_SHOWN = 200  # characters of a program's last words
 _MOMENT_S = 0.02
 _GRACE_S = 2.0  # what who runs a program has to record its end; it knows best what to keep
 _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
@@ -466,14 +465,12 @@ def _try_of(team: Team, attempt: Attempt) -> TurnTry:
     if attempt.state != "ended":
         return TurnTry(attempt.spawn, attempt.attempt, attempt.state)
     result = recorded(team, attempt)
-    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-    said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
     return TurnTry(
         attempt.spawn,
         attempt.attempt,
         attempt.state,
         result.status,
-        f"{result.problem[:MAX_PROBLEM]}{said}",
+        told_problem(result.problem, result.stderr),
         result.answer,
         result.answer.cost,
         is_cancelled=result.problem == CANCELLED,

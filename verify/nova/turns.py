@@ -15,7 +15,7 @@ from tripod.ledger import LedgerError, parse_header
 from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.models import model_of
-from tripod.projections.nova.turns import ROLE, TurnTry
+from tripod.projections.nova.turns import ROLE, TurnTry, told_problem
 from tripod.projections.workers.answers import CANCELLED, read_spec_answer
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
@@ -104,7 +104,11 @@ def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> Agen
     if one.status != "ok":
         is_gone = one.status == "killed" and erased_in_run(evidence, ended)
         untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else ""
-        one = one._replace(is_cancelled=problem == CANCELLED)
+        said = read_agent_output(evidence, ended, body["stderr"])
+        if said is None and not untold:
+            untold = f"what its agent said at last (entry {ended}) cannot be read"
+        told = told_problem(problem, said or b"")
+        one = one._replace(is_cancelled=problem == CANCELLED, problem=told)
         if is_gone or not one.is_cancelled:
             return AgentTry(requested, one, untold)
     order = read_agent_order(evidence, requested)
