@@ -42,6 +42,7 @@ from tripod.team.team import Team
 from tripod.verify.isolation.runs import LIMIT
 
 TIMEOUT = 1800  # seconds that the program may take by default
+_OLD_ROLE = "pythia"  # of earlier versions' folders, whose names hold no role
 CONFIG = "config"  # the folder, within the private home, with the program's own files
 MAX_TRANSCRIPT = 16 * 1024 * 1024  # bytes; of a longer one the end is left out
 MAX_TRANSCRIPTS = 20
@@ -192,6 +193,14 @@ class RunFolder:
         name = f"{role}-{subject}".replace("/", "+")
         return cls(f"{_base()}/{_front(team)}{name}-{attempt}")
 
+    @classmethod
+    def left(cls, team: Team, role: str, subject: str, attempt: int) -> RunFolder:
+        """The folder of an attempt that is there, also one that an earlier version made."""
+        folder = cls.of(team, role, subject, attempt)
+        old = f"{_base()}/{_front(team)}{subject}-{attempt}"
+        is_old = role == _OLD_ROLE and subject.isdecimal() and not os.path.isdir(folder.at)
+        return cls(old) if is_old and os.path.isdir(old) else folder
+
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
         """Make it, with lent files alone (RefusedError: its place is another's, or public)."""
         base = os.path.dirname(self.at)
@@ -235,7 +244,7 @@ def sweep_run_folders(team: Team) -> None:
         return
     for name in names:
         job, _, attempt = name.removeprefix(front).rpartition("-")
-        role, _, subject = job.partition("-")
+        role, _, subject = (_OLD_ROLE, "", job) if job.isdecimal() else job.partition("-")
         if not name.startswith(front) or not attempt.isdecimal():
             continue
         sql = "SELECT state FROM agents WHERE role = ? AND subject = ? AND attempt = ?"
@@ -348,5 +357,5 @@ class IsolatedHooks(JobHooks):
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Store what the program left in its own folder."""
         if not keep_left(act, run, result) and self.order.transcripts:
-            folder = RunFolder.of(self.team, run.role, run.subject, run.attempt)
+            folder = RunFolder.left(self.team, run.role, run.subject, run.attempt)
             _keep_transcripts(act, folder.transcripts(self.order.transcripts), run)
