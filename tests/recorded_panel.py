@@ -107,9 +107,8 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
     stand = stand_of_turn(team, run, turn)
     given = prompt_for_turn(run, turn, agent.prompt or own, stand.problem)
     prompt = given.data + agent.extra.encode()
-    spec = SpawnSpec(
-        argv=("/usr/bin/bwrap", "--unshare-all", "--", "panel"), stdin=prompt, env=(), **agent.order
-    )
+    argv = ("/usr/bin/bwrap", "--unshare-all", "--", "panel")
+    spec = SpawnSpec(stdin=prompt, **{"argv": argv, "env": (), **agent.order})
     order = described_spec(spec)
     subject = f"{run.opening.run}/{turn.key}"
     spawn = spec_spawn_id(ROLE, subject, attempt, order)

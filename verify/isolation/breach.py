@@ -406,3 +406,37 @@ def _told(rule: ChatRule, text: str) -> bool:
 def _find(text: str, what: str, at: int) -> int:
     found = text.find(what, at)
     return len(text) if found < 0 else found
+
+
+def tool_servers_of_stream(line: str) -> Iterator[str]:
+    """Names of the tool servers that a line of a stream shows: of its calls, and of those it has.
+
+    A whole text may be such a line as well.
+
+    >>> list(tool_servers_of_stream('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
+    ['wiki']
+    """
+    todo = [stream_value(line)]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        if not isinstance(one, dict):
+            continue
+        kind, name = one.get("type"), one.get("name")
+        if kind == "tool_use" and isinstance(name, str) and name.startswith("mcp__"):
+            yield name.split("__")[1]
+        elif kind in ("mcp_tool_use", "mcp_tool_call", "mcp_call"):
+            given = (one.get(key) for key in ("server_name", "server", "server_label"))
+            yield next((text for text in given if isinstance(text, str)), "without a name")
+        elif kind == "server_tool_use":
+            yield f"of the model ({name})"
+        tools, connected = one.get("tools"), one.get("mcp_servers")
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, str) and tool.startswith("mcp__"):
+                yield tool.split("__")[1]
+        for server in connected if isinstance(connected, list) else ():
+            named = server.get("name") if isinstance(server, dict) else server
+            if isinstance(named, str):
+                yield named
+        todo += one.values()

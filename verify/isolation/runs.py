@@ -8,8 +8,9 @@ evidence neither for the agent nor against.
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from tripod.verify.isolation.breach import (
     ChatRule,
     stream_value,
     tells_to_read_chat,
+    tool_servers_of_stream,
     without_terminal_codes,
 )
 from tripod.verify.sessions.items import strings_of
@@ -43,9 +45,6 @@ TRANSCRIPT = "its transcript"
 
 FILE = "a file that it was given"
 _GIVEN = {"prompt": "its prompt", "file": FILE}
-
-_NETWORK = "--share-net"
-_WRAPPED = "--unshare-all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +203,10 @@ def _level(evidence: Evidence, one: ReviewRun, seq: int | None, order: dict[str,
     if one.level == "namespace":
         one.gap = ", ".join(name for name in HIDDEN if name not in _list(body.get("hidden")))
     # Of an order that cannot be read that is said already.
-    argv = _list(order.get("argv")) if order else [_WRAPPED]
-    one.network = one.level != "namespace" or _NETWORK in argv
-    if one.level == "namespace" and _WRAPPED not in argv:
+    argv = [str(word) for word in _list(order.get("argv"))]
+    wrapped, network = run_namespace(argv)
+    one.network = one.level != "namespace" or network
+    if one.level == "namespace" and order and not wrapped:
         one.false.append("it is said to have run in a namespace, and its command line makes none")
     made = body.get("bwrap")
     if isinstance(made, dict) and argv and made.get("path") != argv[0]:
@@ -299,7 +299,7 @@ def _add_written(
         value = stream_value(part)
         said += [part] if value is None else strings_of(value)
         readings += rule.readings_in(part)
-        servers.update(tool_servers_of_run(part))
+        servers.update(tool_servers_of_stream(part))
     if text or what == TRANSCRIPT:
         readings += rule.readings_in_session(text) if what == TRANSCRIPT else ()
         whole = "\n".join(said)
@@ -328,30 +328,108 @@ def _second(evidence: Evidence, seq: int) -> int:
 # Namespaces -------------------------------------------------------------------------------------
 
 # The command line of ``bwrap`` says what was there: the system's folders, files in memory whose
-# digests the order holds, and what was bound from the disk. An unknown word promises nothing.
+# digests the order holds, and what was bound from the disk. A word promises nothing that our own
+# namespaces (``agents/isolation``) have not, or have in another place.
 
+_NETWORK = "--share-net"
 _TRUSTED = (
-    "/usr/bin/bwrap",
-    "/bin/bwrap",
-    "/usr/local/bin/bwrap",
-    "/run/current-system/sw/bin/bwrap",
-)
+    "/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap",
+)  # fmt: skip
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (
     "alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "ld.so.conf",
     "ld.so.conf.d", "localtime", "nsswitch.conf", "passwd", "pki", "resolv.conf", "ssl",
 )  # fmt: skip
+_LINKED = {
+    "localtime": r"(/usr/share|/etc)/zoneinfo/[A-Za-z0-9_+/-]+",
+    "nsswitch.conf": r"(/etc/authselect|/usr/etc)/nsswitch\.conf",
+    "resolv.conf": r"/run/(NetworkManager|connman|netconfig|resolvconf|systemd(/resolve)?)/"
+    r"(no-)?(stub-)?resolv\.conf|/mnt/wsl/resolv\.conf",
+}
+"""Where a system's links of these names lead: it is the file that is shown, by its own path."""
+
 _WORDS = {
-    "--unshare-all": 0, "--share-net": 0, "--die-with-parent": 0, "--new-session": 0,
-    "--tmpfs": 1, "--dev": 1, "--proc": 1, "--dir": 1, "--chdir": 1, "--perms": 1, "--size": 1,
-    "--cap-drop": 1, "--symlink": 2, "--ro-bind": 2, "--bind": 2, "--dev-bind": 2,
-    "--ro-bind-try": 2, "--bind-try": 2, "--dev-bind-try": 2, "--file": 2, "--bind-data": 2,
-    "--ro-bind-data": 2,
+    "--unshare-all": 0, "--share-net": 0, "--die-with-parent": 0, "--tmpfs": 1, "--dev": 1,
+    "--proc": 1, "--dir": 1, "--chdir": 1, "--perms": 1, "--cap-drop": 1, "--symlink": 2,
+    "--ro-bind": 2, "--bind": 2, "--dev-bind": 2, "--ro-bind-try": 2, "--bind-try": 2,
+    "--dev-bind-try": 2, "--file": 2, "--ro-bind-data": 2,
 }  # fmt: skip
-"""Options, each with how many words follow it."""
+"""Options, each with how many words follow it: those of our own namespaces, and other binds."""
 
 _BINDS = ("--ro-bind", "--bind", "--dev-bind", "--ro-bind-try", "--bind-try", "--dev-bind-try")
-_MEMORY = ("--file", "--bind-data", "--ro-bind-data")
+_MEMORY = ("--file", "--ro-bind-data")
+_LOADER = ("LD_", "GLIBC_")
+"""How variables begin that change the program which makes the namespace."""
+_FIXED = {"--dev": "/dev", "--proc": "/proc", "--cap-drop": "ALL"}
+
+
+class _Option(NamedTuple):
+    """An option of ``bwrap``, where it stands, and the words that belong to it."""
+
+    at: int
+    name: str
+    words: Sequence[str]
+
+
+def _options(argv: Sequence[str]) -> tuple[list[_Option], int]:
+    """The options that ``bwrap`` itself reads, and where they end.
+
+    That is at the program, which may follow a ``--``, or at a word that is not known here.
+    """
+    found, at = [], 1
+    while at < len(argv) and argv[at] in _WORDS and at + _WORDS[argv[at]] < len(argv):
+        end = at + 1 + _WORDS[argv[at]]
+        found.append(_Option(at, argv[at], argv[at + 1 : end]))
+        at = end
+    return found, at
+
+
+def _is_unknown(argv: Sequence[str], end: int) -> bool:
+    """Whether the options end at a word that is one as well, and not known here."""
+    return end < len(argv) and argv[end].startswith("-") and argv[end] != "--"
+
+
+def _is_system(source: str, place: str) -> bool:
+    """Whether a bind shows a part of the system in its own place."""
+    front, _, name = place.rpartition("/")
+    if source == place:
+        return place in _SYSTEM or (front == "/etc" and name in _ETC)
+    return front == "/etc" and re.fullmatch(_LINKED.get(name, "(?!)"), source) is not None
+
+
+def _lent(option: _Option, *, covered: bool) -> Iterator[str]:
+    """What a bind lends, in words; ``covered``: it may bring back what was covered before."""
+    source, place = option.words
+    if not _is_system(source, place):
+        yield f"lent {source} (not looked at)"
+    elif covered or option.name != "--ro-bind":
+        yield f"lent {source} ({'over what was covered' if covered else 'not read-only'})"
+
+
+def _is_ours(option: _Option, after: str) -> bool:
+    """Whether our own namespaces have this option with such words, in front of such a word."""
+    if option.name == "--symlink":  # as the system has it: from one of its folders into another
+        target = "/" + option.words[0].removeprefix("/")
+        inside = any(f"{target}/".startswith(f"{folder}/") for folder in _SYSTEM)
+        return inside and ".." not in target.split("/") and option.words[1] in _SYSTEM
+    if option.name == "--perms":
+        return after in _MEMORY
+    return option.words[0] == _FIXED.get(option.name, option.words[0])
+
+
+def run_namespace(argv: Sequence[str]) -> tuple[bool, bool]:
+    """Whether a command line makes a namespace, and whether it leaves the network in it.
+
+    >>> run_namespace(["/usr/bin/bwrap", "--unshare-all", "--", "x", "--share-net"])
+    (True, False)
+    >>> run_namespace(["/usr/bin/bwrap", "--", "x", "--unshare-all"])
+    (False, False)
+    """
+    options, end = _options(argv)
+    names = {option.name for option in options}
+    # Behind a word that is not known here anything may be an option.
+    unknown = _is_unknown(argv, end) and _NETWORK in argv[end:]
+    return "--unshare-all" in names, unknown or _NETWORK in names
 
 
 def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
@@ -359,73 +437,52 @@ def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) 
 
     ``looked_at`` has the SHA-256 in hex of each text that it was given and that was searched.
 
-    >>> order = {"argv": ["/usr/bin/bwrap", "--ro-bind", "/usr", "/usr", "--share-net", "--", "x"]}
+    >>> order = {"argv": ["/usr/bin/bwrap", "--unshare-all", "--share-net", "--", "x"]}
     >>> list(run_namespace_exceptions(order, ()))
     ['the network']
     """
     argv = [str(word) for word in _list(order.get("argv"))]
     if argv[:1] and argv[0] not in _TRUSTED:
         yield f"its namespace was made by {argv[0]}"
-    sealed = {
-        one.get("word"): str(one.get("sha256"))
-        for one in _list(order.get("sealed"))
-        if isinstance(one, dict) and isinstance(one.get("word"), int)
-    }
-    at = 1
-    while at < len(argv) and argv[at].startswith("--") and argv[at] != "--":
-        option, follow = argv[at], _WORDS.get(argv[at])
-        if follow is None or at + follow >= len(argv):
-            yield f"its namespace was made with {option}, which is not known here"
-            break
-        words = argv[at + 1 : at + 1 + follow]
-        if option == "--share-net":
+    sealed: dict[int, list[str]] = {}
+    for one in _list(order.get("sealed")):
+        if isinstance(one, dict) and isinstance(one.get("word"), int):
+            sealed.setdefault(one["word"], []).append(str(one.get("sha256")))
+    options, end = _options(argv)
+    covered = False
+    for option in options:
+        if option.name == _NETWORK:
             yield "the network"
-        elif option in _BINDS:
-            source, place = words
-            front, _, name = place.rpartition("/")
-            if not ((place in _SYSTEM and source == place) or (front == "/etc" and name in _ETC)):
-                yield f"lent {source} (not looked at)"
-        elif option in _MEMORY and sealed.get(at + 1) not in looked_at:
-            yield f"lent {words[1]} (not looked at)"
-        at += 1 + follow
+        elif option.name in _BINDS:
+            yield from _lent(option, covered=covered)
+        elif option.name in _MEMORY:
+            digests = sealed.pop(option.at + 1, [])
+            if len(digests) != 1 or digests[0] not in looked_at:
+                yield f"lent {option.words[1]} (not looked at)"
+        elif option.name == "--tmpfs":
+            covered |= option.words[0] != "/tmp"  # noqa: S108 - its own, in front of the system
+        elif option.words and not _is_ours(option, "".join(argv[option.at + 2 : option.at + 3])):
+            words = " ".join((option.name, *option.words))
+            yield f"its namespace was made with {words}, which is not known here"
+    if _is_unknown(argv, end):
+        yield f"its namespace was made with {argv[end]}, which is not known here"
+    elif argv and not [word for word in argv[end : end + 2] if word != "--"]:
+        yield "its command line names no program: what came behind it is not known here"
+    elif sealed:
+        changed = ", ".join(map(str, sorted(sealed)))
+        yield f"its command line had other words than are recorded ({changed})"
+    made_with = {option.name for option in options}
+    if made_with.intersection(_BINDS) and "--cap-drop" not in made_with:
+        yield "its capabilities, by which it could change its namespace"
+    given = order.get("set_env")
+    for name in sorted(map(str, given if isinstance(given, dict) else ())):
+        if name.startswith(_LOADER):
+            yield f"its namespace was made with the variable {name}"
     names = [str(name) for name in _list(order.get("env"))]
     secrets = order.get("secrets")
     names += secrets if isinstance(secrets, dict) else []
     if names:
         yield f"handed the variables {', '.join(sorted(names))} (not looked at)"
-
-
-def tool_servers_of_run(line: str) -> Iterator[str]:
-    """Names of the tool servers that a line of a stream shows: of its calls, and of those it has.
-
-    A whole text may be such a line as well.
-
-    >>> list(tool_servers_of_run('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
-    ['wiki']
-    """
-    todo = [stream_value(line)]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, list):
-            todo += one
-        if not isinstance(one, dict):
-            continue
-        kind, name = one.get("type"), one.get("name")
-        if kind == "tool_use" and isinstance(name, str) and name.startswith("mcp__"):
-            yield name.split("__")[1]
-        elif kind in ("mcp_tool_use", "mcp_tool_call", "mcp_call"):
-            given = (one.get(key) for key in ("server_name", "server", "server_label"))
-            yield next((text for text in given if isinstance(text, str)), "without a name")
-        elif kind == "server_tool_use":
-            yield f"of the model ({name})"
-        for tool in _list(one.get("tools")):
-            if isinstance(tool, str) and tool.startswith("mcp__"):
-                yield tool.split("__")[1]
-        for server in _list(one.get("mcp_servers")):
-            named = server.get("name") if isinstance(server, dict) else server
-            if isinstance(named, str):
-                yield named
-        todo += one.values()
 
 
 # Checkpoints ------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.checks import assessment_complete, pythia_isolation
 from tripod.verify.evidence import collect
-from tripod.verify.isolation.runs import run_namespace_exceptions, tool_servers_of_run
+from tripod.verify.isolation.breach import tool_servers_of_stream
+from tripod.verify.isolation.runs import run_namespace_exceptions
 from tripod.verify.run import run
 
 QUOTED = (
@@ -214,7 +215,7 @@ NOTES = b"All that is known of it."
 def test_what_was_bound_from_the_disk_is_in_the_verdict(
     root: str, words: list[str], exceptions: list[str]
 ) -> None:
-    review(root, argv=[BWRAP, "--unshare-all", *words, "--", "oracle"])
+    review(root, argv=[BWRAP, "--unshare-all", "--cap-drop", "ALL", *words, "--", "oracle"])
     told = isolation(root)
     assert list(told.exceptions) == [f"{one}: run c0ffee00" for one in exceptions]
     assert told.said == ("clean, except" if exceptions else "clean")
@@ -237,7 +238,7 @@ def test_an_order_of_any_shape_breaks_nothing(name: str, value: Any) -> None:
     "line", ["{", "[" * 5000, "{" * 5000, "{}", '{"type": {}, "tools": 5}', "x"]
 )
 def test_a_line_of_any_shape_shows_no_server(line: str) -> None:
-    assert list(tool_servers_of_run(line)) == []
+    assert list(tool_servers_of_stream(line)) == []
 
 
 def test_a_command_line_that_is_cut_off_promises_nothing(root: str) -> None:
