@@ -507,25 +507,30 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
     """End a run, and the programs that run for it; back when they have ended.
 
+    Of a run that is over, those are ended that a command left behind which was killed.
+
     Raises:
         NotFoundError: there is no such run.
-        RefusedError: it is over.
+        RefusedError: it is over, and nothing runs for it.
     """
     with team.act(by=actor) as act:
         run = nova_run(act.source, name)
-        if run.finalized is not None:
+        if run.finalized is None:
+            body = {
+                "run": name,
+                "outcome": "cancelled",
+                "reason": why,
+                "cycles": run.number,
+                "turns": len(run.turns),
+                "cost": f"{run.spent:f}",
+            }
+            (entry,) = act.append([kinds.FINALIZED.draft(body, actor)])
+            _name_checkpoint(act, name, entry.seq)
+        elif not _running(team, name):
             raise RefusedError(f"{name} is over: {run.finalized['outcome']}")
-        body = {
-            "run": name,
-            "outcome": "cancelled",
-            "reason": why,
-            "cycles": run.number,
-            "turns": len(run.turns),
-            "cost": f"{run.spent:f}",
-        }
-        (entry,) = act.append([kinds.FINALIZED.draft(body, actor)])
-        _name_checkpoint(act, name, entry.seq)
     _end_agents(team, _running(team, name))
+    jobs.sweep(team)
+    sweep_run_folders(team)
     return nova_run(team.source, name)
 
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -328,6 +329,22 @@ def test_cancelling_ends_what_runs_and_nothing_more_begins() -> None:
                 runner.cancel_nova(team.team, name, "again", "ann")
             with pytest.raises(RefusedError, match="waits for no person"):
                 decide_nova(team.team, name, "accept", "", "ann")
+
+
+def test_what_a_cancelled_run_left_behind_is_ended_by_cancelling_again() -> None:
+    """The command that cancelled it was killed before the programs were told to end."""
+    driver = Driver(panel(), lambda step: step == "behind the start")
+    with paper(driver) as team:
+        name = team.open()
+        assert carry_on(team, name) is None
+        with mock.patch.object(runner, "_end_agents"):
+            runner.cancel_nova(team.team, name, "enough", "ann")
+        sql = "SELECT state FROM agents"
+        assert team.store.db.execute(sql).fetchall() == [("started",)]
+        assert runner.cancel_nova(team.team, name, "again", "ann").state == "cancelled"
+        assert team.store.db.execute(sql).fetchall() == [("ended",)]
+        with pytest.raises(RefusedError, match="is over"):
+            runner.cancel_nova(team.team, name, "again", "ann")
 
 
 def test_only_one_person_decides() -> None:
