@@ -61,7 +61,7 @@ def extend(copy: Path) -> None:
     edit(
         copy / "projections/engine.py",
         (imported, f"from tripod.projections.risks import Risks\n{imported}"),
-        ("    PYTHIA, PEERS, SESSIONS,\n)", "    PYTHIA, PEERS, SESSIONS, Risks(),\n)"),
+        ("    PYTHIA, PEERS, SESSIONS, NOVA,\n)", "    PYTHIA, PEERS, SESSIONS, NOVA, Risks(),\n)"),
     )
     (copy / "tripod/decisions/risks.py").write_text(act, encoding="utf-8")
     (section,) = code("add-a-kind.md", "text")

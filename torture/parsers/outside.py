@@ -22,6 +22,7 @@ from tripod.cli.arguments import read_tripod_call
 from tripod.errors import BadArgumentError, GitError
 from tripod.ledger.errors import MalformedError
 from tripod.projections import settings
+from tripod.projections.nova.answers import read_answer, read_persona
 from tripod.projections.team import intake
 from tripod.projections.workers.answers import read_spec_answer
 from tripod.trust.acceptance import read_baseline
@@ -30,6 +31,7 @@ from tripod.verify.anchors import policy as rules
 from tripod.verify.isolation import breach, witnesses
 from tripod.verify.isolation.globs import NeverRule
 from tripod.verify.isolation.phrases import ProtectedText
+from tripod.verify.nova.turns import read_nova_subject
 from tripod.verify.recorded.files import read_session_file
 from tripod.verify.recorded.spool import read_spool
 from tripod.verify.sessions import jsonl, powershell, readers, shell, syntax
@@ -257,6 +259,29 @@ def _session(path: str) -> object:
     return judge_exposures([exposures], Counter()).told
 
 
+def _nova_texts() -> Iterator[Parser]:
+    """Files of personas, answers of a panel, and what an agent's run is for."""
+    words = words_of(
+        '---\n·issues: ·know: ·"know":·NaN·1e999·epistemic: {·Epistemic: know=0.1, ·&a ·[['
+    )
+    one = partial(Parser, errors=MALFORMED, words=words)
+    persona = (
+        b"---\nrole: Critic\nshort_name: cae\nresponsibility: find flaws\npattern: critic\n---\n"
+        b"You ask.\n"
+    )
+    yield one("persona", lambda data: read_persona(data, "a.md"), (read_persona,), (persona,))
+    answers = {
+        "critique": b'{"issues":[{"severity":"minor","text":"x"}]}',
+        "synthesis": b"---\nproposal: x\nepistemic: {know: 0.5, uncertainty: 0.35}\n---\n",
+        "expert": b"Use one.\nEpistemic: know=0.4, uncertainty=0.7\n",
+    }
+    for role, seed in answers.items():
+        read = as_unicode(partial(read_answer, role))
+        yield one(f"answer of a panel's {role}", read, (read_answer,), (seed,))
+    subject = as_unicode(read_nova_subject)
+    yield one("subject of a turn", subject, (read_nova_subject,), (b"tea/2-expert-a",))
+
+
 def answers() -> Iterator[Parser]:
     """What programs print, and its traces in logs."""
     result = (
@@ -277,6 +302,8 @@ def answers() -> Iterator[Parser]:
         (read_spec_answer,),
         (b'{"a":["\\ud800"]}',),
     )
+
+    yield from _nova_texts()
 
     def run(data: bytes) -> object:
         found = witnesses.RunCalls("x", 1)
