@@ -22,7 +22,7 @@ def parsers() -> dict[str, dict[str, Parser]]:
         "team": (*files.team(), *files.names()),
         "decisions": files.decisions(),
         "settings": outside.settings_files(),
-        "sessions": (*outside.sessions(), *outside.answers()),
+        "sessions": (*outside.sessions(), *outside.answers(), *outside.panels()),
         "commands": outside.commands_of_shells(),
     }
     return {group: {one.name: one for one in those} for group, those in groups.items()}

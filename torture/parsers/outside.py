@@ -259,7 +259,7 @@ def _session(path: str) -> object:
     return judge_exposures([exposures], Counter()).told
 
 
-def _nova_texts() -> Iterator[Parser]:
+def panels() -> Iterator[Parser]:
     """Files of personas, answers of a panel, and what an agent's run is for."""
     words = words_of(
         '---\n·issues: ·know: ·"know":·NaN·1e999·epistemic: {·Epistemic: know=0.1, ·&a ·[['
@@ -302,8 +302,6 @@ def answers() -> Iterator[Parser]:
         (read_spec_answer,),
         (b'{"a":["\\ud800"]}',),
     )
-
-    yield from _nova_texts()
 
     def run(data: bytes) -> object:
         found = witnesses.RunCalls("x", 1)
