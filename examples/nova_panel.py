@@ -2,12 +2,11 @@
 
     tripod nova process "OAuth2 or custom JWT?" -- python3 examples/nova_panel.py
 
-It stands for a model where none is to be had: in the demo, in tests, and for whoever wants to see
-what a persona is given and what it must answer. It finds in the prompt which persona it is and what
-is wanted of it, and answers as SCRIPT says; ``--script FILE`` gives another script as JSON, whose
-keys are ``role`` or ``persona``, or ``cycle-role-persona``. With ``--digest`` each expert adds the
-digest of its prompt, which no other can know. It reads standard input and nothing else; of the
-standard library alone.
+It replaces a model in the demo and in tests, and shows what a persona is given and has to answer.
+It finds in the prompt which persona it is and what is wanted of it, and answers as SCRIPT says;
+``--script FILE`` gives another script as JSON, whose keys are ``role`` or ``persona``, or
+``cycle-role-persona``. With ``--digest`` each expert adds the digest of its prompt, which no other
+can know. It reads standard input and nothing else; of the standard library alone.
 """
 
 from __future__ import annotations

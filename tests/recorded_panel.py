@@ -19,9 +19,10 @@ from tripod.nova.runner import (
     stand_of_turn,
 )
 from tripod.projections.layout import HIDDEN_BESIDE
+from tripod.projections.nova.answers import persona_prompt
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun
-from tripod.projections.nova.turns import ROLE, persona_prompt
+from tripod.projections.nova.turns import ROLE
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team.team import Team
 

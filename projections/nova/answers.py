@@ -144,8 +144,14 @@ def read_persona(data: bytes, path: str) -> Persona:
         raise MalformedError(f"{path}: nothing follows the front matter: the prompt stands there")
     return Persona(
         head.short_name, head.role, head.responsibility, head.pattern, head.expertise, head.tools,
-        text[found.end() :].strip(), path, data,
+        persona_prompt(data), path, data,
     )  # fmt: skip
+
+
+def persona_prompt(data: bytes) -> str:
+    """The prompt of a persona's file: what follows its front matter."""
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return _FENCE.sub("", text, count=1).strip()
 
 
 # Answers ---------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ Source: spec nova N2, N3.7; kernel A-8.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -28,7 +27,6 @@ TRIES = 2  # answers at one turn
 MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
 MAX_PROBLEM = 500  # characters of a problem that are kept
 _SHOWN = 200  # characters of a program's last words
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class TurnTry(NamedTuple):
@@ -58,12 +56,6 @@ class TurnStand(NamedTuple):
     first: int
     problem: str
     entry: DueEntry | None
-
-
-def persona_prompt(data: bytes) -> str:
-    """The prompt of a persona's file: what follows its front matter."""
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    return _FRONT.sub("", text, count=1).strip()
 
 
 def told_problem(problem: str, stderr: bytes) -> str:

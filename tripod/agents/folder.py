@@ -1,4 +1,4 @@
-"""The order of an isolated run, whatever its role, and the private folder that it has.
+"""Orders an isolated run of any role, and makes the private folder that the run works in.
 
 Each attempt has one folder in the system's temporary folder, outside the project and private to the
 user: an empty folder to work in, and a home. What the program leaves in its home (transcripts)

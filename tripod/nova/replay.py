@@ -33,6 +33,7 @@ from tripod.nova.runner import (
     nova_run,
     order_persona,
 )
+from tripod.projections.nova.answers import persona_prompt
 from tripod.projections.nova.files import (
     format_epistemic,
     render_nova_decision,
@@ -46,7 +47,7 @@ from tripod.projections.nova.tables import (
     fold_nova_run,
     nova_entries_of,
 )
-from tripod.projections.nova.turns import ROLE, persona_prompt
+from tripod.projections.nova.turns import ROLE
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -85,7 +86,8 @@ def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
                     f"{name} cannot be played: {what} of its runs was erased (turn {key}, run "
                     f"{ordered.spawn})"
                 )
-        if ordered.state == "ended" and result.problem != CANCELLED:
+        # One that was told to end may have answered before, and then its answer counts.
+        if ordered.state == "ended" and (result.problem != CANCELLED or result.stdout.strip()):
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
             tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)

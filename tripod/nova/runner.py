@@ -43,7 +43,7 @@ from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
-from tripod.projections.nova.answers import MAX_PERSONA, Persona, read_persona
+from tripod.projections.nova.answers import MAX_PERSONA, Persona, persona_prompt, read_persona
 from tripod.projections.nova.files import nova_status
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.rules import SPEAKING
@@ -54,7 +54,6 @@ from tripod.projections.nova.turns import (
     ROLE,
     TurnStand,
     TurnTry,
-    persona_prompt,
     stand_of_tries,
     subject_of_turn,
     told_problem,

@@ -34,9 +34,9 @@ from typing import Any, NamedTuple
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.nova import OPENED
-from tripod.projections.nova.answers import read_persona
+from tripod.projections.nova.answers import persona_prompt, read_persona
 from tripod.projections.nova.run import CAE, DCE
-from tripod.projections.nova.turns import ROLE, persona_prompt
+from tripod.projections.nova.turns import ROLE
 from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import erased_in_run
 from tripod.verify.nova.runs import (

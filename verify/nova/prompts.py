@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tripod.ledger.kinds.agents import DELIVERED
+from tripod.projections.nova.answers import persona_prompt
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun
-from tripod.projections.nova.turns import persona_prompt, stand_of_tries
+from tripod.projections.nova.turns import stand_of_tries
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
 from tripod.verify.nova.turns import AgentTry, sound_body

@@ -14,9 +14,8 @@ from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.nova import OPENED
 from tripod.nova import load_personas, open_nova, write_personas
 from tripod.nova.runner import NovaLimits, nova_run
-from tripod.projections.nova.answers import MAX_PERSONA, read_persona
+from tripod.projections.nova.answers import MAX_PERSONA, persona_prompt, read_persona
 from tripod.projections.nova.prompt import prompt_for_turn
-from tripod.projections.nova.turns import persona_prompt
 from tripod.team import adoption
 from tripod.team.team import Team
 

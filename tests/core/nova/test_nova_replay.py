@@ -15,7 +15,7 @@ from worked import panel_module
 
 from tripod.nova.runner import NovaLimits, load_personas, nova_run, open_nova, settle_nova
 from tripod.projections.nova.files import render_nova_decision
-from tripod.projections.nova.run import NovaRun
+from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.team.team import Team
 
 PROGRAM = ("--", sys.executable, str(ROOT / "examples/nova_panel.py"))
@@ -96,6 +96,17 @@ def test_the_replay_of_a_run_that_a_person_redirected_stops_there(folder: Path) 
     stopped(folder)
     nova(folder, "decide", "tea", "redirect", "--note", "Mint?", "--as", "ann")
     assert (replayed(folder)["same"], replayed(folder)["stops"]) == (True, True)
+
+
+def test_an_answer_whose_agent_was_told_to_end_is_played_as_well(folder: Path) -> None:
+    def script(turn: DueTurn, _: int) -> recorded_panel.Agent:
+        status = "cancelled" if turn.role == "unpack" else "ok"
+        return recorded_panel.Agent(recorded_panel.said(turn.role, turn.persona), status=status)
+
+    with Team(f"{folder}/.nbs") as team:
+        name = open_nova(team, "Tea?", load_personas(), NovaLimits(), "alex")
+        assert recorded_panel.play(team, name, script).state == "done"
+    assert (replayed(folder)["same"], replayed(folder)["stops"]) == (True, False)
 
 
 def test_a_replay_compares_the_decision_as_well(folder: Path) -> None:
