@@ -81,6 +81,7 @@ class Agent(NamedTuple):
     order: Mapping[str, Any] = {}
     prompt: str = ""
     ends: bool = True
+    stderr: bytes = b""
 
 
 Script = Callable[[DueTurn, int], Agent]
@@ -137,7 +138,7 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
             status="killed" if agent.status == "cancelled" else agent.status,
             wall_ms=1,
             stdout=f"{text}\n".encode(),
-            stderr=b"",
+            stderr=agent.stderr,
             cost=agent.cost,
             problem={"ok": None, "cancelled": CANCELLED}.get(
                 agent.status, f"it ended {agent.status}"

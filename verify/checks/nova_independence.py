@@ -3,7 +3,7 @@
 **What it proves.** For each agent's run of an expert, three things. What it was given has no turn
 of another expert of the same cycle among its sources; sources of sources are followed, up to a turn
 of the coordinator, which distils what it came from. Its prompt is, byte for byte, the one that the
-record gives, so a passage that is shorter, split or encoded is named too. Neither a file nor its
+record gives, so a shorter, split or encoded passage in it is named too. Neither a file nor its
 order holds 12 consecutive words that another expert of that cycle wrote, in a recorded turn or in
 an output that became none; words that the other was itself given, and those that every expert may
 see (the question, how it was unpacked, earlier syntheses and critiques, what people asked, the
@@ -11,7 +11,8 @@ personas, its own earlier answers), do not count. It ran in a namespace where th
 ``nova/`` among them, did not exist; an entry of that time and the recorded command line show it.
 What it wrote is compared as well, with what others had written before. What was in its namespace
 and cannot be judged (a lent folder, a login, variables, the network) is part of the verdict:
-*clean, except*. The check does not see a paraphrase, a translation or a shorter passage.
+*clean, except*. The check does not see a paraphrase or a translation, nor in a file or an order a
+passage that is shorter or encoded.
 
 **Why it matters.** Three experts who have read one another are one expert. The weight of a
 synthesis is that they came to it apart.
@@ -49,7 +50,7 @@ from tripod.verify.check import (
     outcome,
 )
 from tripod.verify.isolation.phrases import PhraseIndex, VisiblePhrases, phrase_hashes
-from tripod.verify.isolation.runs import ReviewRun, ReviewText, review_runs
+from tripod.verify.isolation.runs import ERRORS, ReviewRun, ReviewText, review_runs
 from tripod.verify.nova.runs import (
     NO_RUN,
     nova_entries,
@@ -207,7 +208,8 @@ class _Cycle:
         gone = {run.spawn for run in self.runs if not run.wrote}
         for run in self.runs:
             given = _hashes(run.given)
-            for text in run.wrote:
+            # Errors are words of the program, which all experts share.
+            for text in (one for one in run.wrote if one.what != ERRORS):
                 self.written[self.persona(run)].add(text.text, text.seq, given.__contains__)
         for turn in panel.cycles.get(number, ()):
             if turn.spawn not in spawns or turn.spawn in gone:  # else it is there, since its end

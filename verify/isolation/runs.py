@@ -42,6 +42,7 @@ LIMIT = 8 * 1024 * 1024
 """Bytes of one text that are searched; no prompt and no answer is longer."""
 
 TRANSCRIPT = "its transcript"
+ERRORS = "its error output"
 
 FILE = "a file that it was given"
 _GIVEN = {"prompt": "its prompt", "file": FILE}
@@ -249,7 +250,7 @@ def _wrote(evidence: Evidence, rule: ChatRule, one: ReviewRun, seq: int) -> set[
         one.unread.append(f"what it wrote (entry {seq}) was erased")
         return set()
     shown: set[str] = set()
-    for name, what in (("stdout", "its output"), ("stderr", "its error output")):
+    for name, what in (("stdout", "its output"), ("stderr", ERRORS)):
         kept = body.get(name)
         kept = kept if isinstance(kept, dict) else {}
         if "content" not in kept:

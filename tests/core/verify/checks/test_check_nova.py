@@ -621,6 +621,15 @@ def test_a_prompt_that_is_not_that_of_the_record(root: str) -> None:
     assert all("was given another prompt" in one or "more" in one for one in found["personas"])
 
 
+def test_two_experts_whose_program_fails_alike(root: str) -> None:
+    """An error is no word of an expert; what an expert said counts in another's errors, too."""
+    failed = b"error: the endpoint of the model did not answer within the time that it was given\n"
+    panel(root, lambda turn, _: Agent(said(turn.role, turn.persona), stderr=failed))
+    assert blamed(root) == {}
+    panel(root, _odd("performance", stderr=ANALYSES["security"].encode(), level="folder"))
+    assert "its error output (run " in blamed(root)["independence"][0]
+
+
 def test_a_turn_among_the_sources(root: str) -> None:
     def script(turn: DueTurn, _: int) -> Agent:
         with Team(root) as team:
