@@ -29,7 +29,7 @@ from tripod.projections.text import text_meant
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
-    from yaml import Node
+    from yaml import Node, SafeLoader
 
 MAX_SIZE = 64 * 1024  # bytes
 MAX_DEPTH = 8
@@ -55,6 +55,8 @@ _PROBLEMS = {
     "tuple_type": "the value is not a list of texts",
 }
 """Our words for pydantic's types of errors; other types keep pydantic's own words."""
+
+_TOO_MUCH = f": more than {MAX_DEPTH} levels or {MAX_VALUES} values"
 
 T = TypeVar("T")
 Where = tuple[int | str, ...]
@@ -222,6 +224,24 @@ def read_setting_entries(data: bytes) -> list[tuple[str, int, Any]]:
     return _entries(_compose(data), {}, again=True)
 
 
+@cache
+def _loader() -> type[SafeLoader]:
+    """PyYAML's loader, which gives up at a bracket that opens too deep.
+
+    PyYAML looks 1,024 characters ahead for a key's colon, and at each bracket on the way it looks
+    at all the open ones: so 1,400 brackets take as long as 140,000 bytes of plain text.
+    """
+    from yaml import MarkedYAMLError, SafeLoader
+
+    class Shallow(SafeLoader):
+        def fetch_flow_collection_start(self, token: Any) -> None:
+            if self.flow_level > MAX_DEPTH:
+                raise MarkedYAMLError(problem=_TOO_MUCH[2:], problem_mark=self.get_mark())
+            super().fetch_flow_collection_start(token)
+
+    return Shallow
+
+
 def _compose(data: bytes) -> list[tuple[Node, Node]]:
     """Read YAML into nodes, which know their lines: the keys of the file and their values."""
     from yaml import (
@@ -230,7 +250,6 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
         MappingNode,
         MarkedYAMLError,
         NodeEvent,
-        SafeLoader,
         compose,
         parse,
     )
@@ -242,7 +261,7 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
     problem, line = "", 0
     try:
         depth = values = 0
-        for event in parse(text, Loader=SafeLoader):
+        for event in parse(text, Loader=_loader()):
             values += isinstance(event, NodeEvent)
             depth += isinstance(event, CollectionStartEvent)
             depth -= isinstance(event, CollectionEndEvent)
@@ -254,13 +273,13 @@ def _compose(data: bytes) -> list[tuple[Node, Node]]:
             elif getattr(event, "tag", None) is not None:
                 problem = ": tags are not read; quote a value that begins with !"
             elif depth > MAX_DEPTH or values > MAX_VALUES:
-                problem = f": more than {MAX_DEPTH} levels or {MAX_VALUES} values"
+                problem = _TOO_MUCH
             elif re.search("[\ud800-\udfff]", getattr(event, "value", "")):
                 problem = ": half of a character"
             if problem:
                 break
         else:
-            node = compose(text, Loader=SafeLoader)
+            node = compose(text, Loader=_loader())
             if node is None or isinstance(node, MappingNode):
                 return [] if node is None else node.value
             line = node.start_mark.line

@@ -109,6 +109,25 @@ def test_what_could_grow_or_act_is_refused(text: str, problem: str) -> None:
     assert problem in str(refused.value)
 
 
+@pytest.mark.parametrize("unit", ["[", "{", "[a,", "{a: "])
+def test_no_bracket_behind_the_deepest_is_looked_at(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyYAML alone looks at the first 1,024 characters, and at all open brackets for each one."""
+    looked: list[int] = []
+    really = yaml.SafeLoader.stale_possible_simple_keys
+
+    def counting(loader: yaml.SafeLoader) -> None:
+        looked.append(len(loader.possible_simple_keys))
+        really(loader)
+
+    monkeypatch.setattr(yaml.SafeLoader, "stale_possible_simple_keys", counting)
+    with pytest.raises(MalformedError, match="more than 8 levels"):
+        read_setting_entries(unit.encode() * 1400)
+    assert 0 < max(looked) <= 10
+    assert len(looked) < 100
+
+
 def test_the_deepest_and_the_widest_that_are_read() -> None:
     (deep,) = read_setting_entries(b"a: " + b"[" * 7 + b"]" * 7)
     assert deep == ("a", 1, [[[[[[[]]]]]]])
