@@ -26,6 +26,8 @@ CHAT = "chat"
 LOGS = "scribe"
 WORKERS = "workers"
 NOVA = "nova"  # its folder for the files of Nova runs
+WORK_EFFORTS = "_work_efforts"
+"""The folder beside the team directory with what people keep of each work effort."""
 PROCESSED = "processed"  # the folder of a queue that holds its acknowledged events
 ARCHIVE = "archive"
 """The folder beside chats into which the original tools move one that is begun anew."""

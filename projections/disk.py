@@ -18,7 +18,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, tell_over
+from tripod.ledger import (
+    CHAT,
+    EVENTS,
+    LOGS,
+    PROCESSED,
+    WORK_EFFORTS,
+    WORKERS,
+    TripodError,
+    tell_over,
+)
 from tripod.ledger.files import (
     hold_posix_file_lock,
     is_of_this_start,
@@ -72,7 +81,8 @@ class DiskStat(NamedTuple):
 class DiskPlaces:
     """Maps the first parts of paths: ``{"events": "../bus"}``, from ``root`` or absolute.
 
-    A key of two parts, ``chat/talk`` or ``events/bus``, is a folder that was added.
+    A key of two parts, ``chat/talk`` or ``events/bus``, is a folder that was added. Folders of work
+    efforts lie beside the team directory, whatever it says.
     """
 
     def __init__(self, root: str, places: Mapping[str, str]) -> None:
@@ -116,6 +126,8 @@ class DiskPlaces:
 
     def full(self, path: str) -> str | None:
         """The path for the system; None where nothing is said about its first parts."""
+        if path.startswith(WORK_EFFORTS) and path[len(WORK_EFFORTS) :][:1] in ("", "/"):
+            return f"{self._root}/../{path}"
         if not self._full:
             return None
         front = self._front(path)

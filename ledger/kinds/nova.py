@@ -27,6 +27,7 @@ ShortName = Annotated[str, Limits(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Share = Annotated[str, Limits(pattern=r"^(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)$")]
 Money = Annotated[str, Limits(pattern=r"^[0-9]{1,16}\.[0-9]{4}$")]
 TurnRole = Literal["unpack", "expert", "synthesis", "critique", "revision", "final"]
+WorkEffort = Annotated[str, Limits(pattern=r"^WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Form = Literal["structured", "json", "front-matter", "line"]
 
 
@@ -49,7 +50,8 @@ class NovaConfig(TypedDict):
 
     ``threshold`` of the gate; ``epsilon`` and ``window`` of convergence; ``rounds`` cycles at most;
     ``concurrency`` experts at once; ``turns`` and ``cost`` (US dollars) that may be spent. ``log``
-    is the decision log in which the decision is logged as well.
+    is the decision log in which the decision is logged as well, ``work_effort`` the work effort to
+    whose ``decisions.md`` it is added.
     """
 
     threshold: Share
@@ -60,6 +62,7 @@ class NovaConfig(TypedDict):
     turns: NotRequired[Count | None]
     cost: NotRequired[Money | None]
     log: NotRequired[Name | None]
+    work_effort: NotRequired[WorkEffort | None]
 
 
 class NovaOpened(TypedDict):

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from tripod.projections.nova.run import HumanChoice, NovaRun, NovaTurn, share_text
 
@@ -98,6 +98,35 @@ def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
     parts.append("\n".join(f"- {fact}" for fact in facts))
     parts += _sections(run)
     return "\n\n".join(parts) + "\n"
+
+
+def work_effort_section(text: str, ended: str) -> bytes:
+    """The section of a run in the decisions of a work effort, which others may write as well.
+
+    It stands between two lines that name the entry which ended the run, by its id. A persona has no
+    such line: what it wrote is quoted.
+    """
+    front = f"<!-- Nova run, entry {ended}: `tripod verify` holds it against the ledger -->"
+    return f"{front}\n{text}<!-- end of entry {ended} -->\n".encode("utf-8", "replace")
+
+
+def stand_of_section(data: bytes, section: bytes) -> Literal["there", "cut", "absent", "edited"]:
+    r"""How a section stands in a file; ``cut``: the file ends within it.
+
+    >>> section = work_effort_section("## tea\n", "42")
+    >>> stand_of_section(b"Mine\n" + section, section), stand_of_section(section[:-9], section)
+    ('there', 'cut')
+    >>> stand_of_section(section.replace(b"tea", b"gin"), section), stand_of_section(b"", section)
+    ('edited', 'absent')
+    """
+    lines = b"\n" + data.replace(b"\r\n", b"\n")
+    begins = lines.count(b"\n" + section.partition(b"\n")[0])
+    if not begins:
+        return "absent"
+    if begins == len(re.findall(rb"(?<=\n)" + re.escape(section), lines)):
+        return "there"
+    at = lines.rindex(b"\n" + section.partition(b"\n")[0]) + 1
+    return "cut" if begins == 1 and section.startswith(lines[at:]) else "edited"
 
 
 def _sections(run: NovaRun) -> Iterator[str]:

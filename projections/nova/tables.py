@@ -20,7 +20,7 @@ KINDS = (
     "nova.gate.decided", "nova.critique.decided", "nova.escalated", "human.decided",
     "nova.finalized", "checkpoint.named",
 )  # fmt: skip
-FOLDER = places.NOVA
+FOLDER, WORK_EFFORTS = places.NOVA, places.WORK_EFFORTS
 TRANSCRIPT, DECISIONS, STATUS, EVENTS = NAMES = (
     "transcript.md", "decisions.md", "status.json", "events.ndjson",
 )  # fmt: skip
@@ -101,14 +101,40 @@ CREATE TABLE checkpoints (
             lines = zip(rows, bodies, strict=True)
             text = "".join(f"{files.nova_event(*row, body)}\n" for row, body in lines)
         else:
-            end = run.finalized or {}
-            decision = source.content(end["decision"]) if "decision" in end else b""
-            last = next(seq for seq, kind in rows if kind == "nova.finalized")
-            text = files.render_nova_decision(run, decision.decode("utf-8", "replace"), last)
+            text = decision_of_run(source, run, rows)[0]
         return File(text.encode("utf-8", "replace"), _MODE)
 
 
 NOVA = NovaRuns()
+
+
+def decision_of_run(
+    source: Source, run: NovaRun, rows: Iterable[tuple[int, str]]
+) -> tuple[str, int]:
+    """The section of ``decisions.md`` of a run that is over, and the entry that ended it."""
+    from tripod.projections.nova.files import render_nova_decision
+
+    end = run.finalized or {}
+    decision = source.content(end["decision"]) if "decision" in end else b""
+    last = next(seq for seq, kind in rows if kind == "nova.finalized")
+    return render_nova_decision(run, decision.decode("utf-8", "replace"), last), last
+
+
+def work_effort_section_of(source: Source, name: str) -> tuple[str, bytes] | None:
+    """The path of the decisions of a run's work effort, and its section there.
+
+    None where the run has no work effort, or is not over.
+    """
+    rows = nova_entries_of(source, name)
+    effort = source.body(rows[0][0]).get("config", {}).get("work_effort") if rows else None
+    run = None if effort is None else fold_nova_run(source, rows)
+    if run is None or run.finalized is None:
+        return None
+    from tripod.projections.nova.files import work_effort_section
+
+    text, last = decision_of_run(source, run, rows)
+    (ended,) = source.ledger.raw(last, last + 1)
+    return f"{WORK_EFFORTS}/{effort}/{DECISIONS}", work_effort_section(text, ended.id)
 
 
 def nova_entries_of(source: Source, run: str) -> list[tuple[int, str]]:

@@ -22,6 +22,7 @@ _LIMITS = {
     "turns": "turns that may be taken; no limit by default",
     "cost": "US dollars that may be spent; no limit by default",
     "log": "the decision log in which the decision is logged as well; none by default",
+    "work_effort": "the work effort to whose `decisions.md` the decision is added; none by default",
 }
 _OPTIONS = {
     "threshold": "`--threshold`",
@@ -30,6 +31,7 @@ _OPTIONS = {
     "turns": "`--budget 12t`",
     "cost": "`--budget 2.50`",
     "log": "`--log`",
+    "work_effort": "`--work-effort`",
 }
 
 

@@ -171,6 +171,8 @@ def _type(hint: Any, shared: dict[str, type[Any]]) -> str:
         return f"object of {_type(inner[1], shared)}"
     if hasattr(hint, "__metadata__"):
         (rule,) = hint.__metadata__
+        if rule.pattern is not None:
+            return f"text of the form `{rule.pattern.replace('|', chr(92) + '|')}`"
         return f"{_type(inner[0], shared)} from {rule.low} to {rule.high}"
     assert is_typeddict(hint), hint
     shared[hint.__name__] = hint

@@ -28,6 +28,7 @@ from tripod.nova.runner import (
     nova_run,
     open_nova,
     order_persona,
+    settle_nova,
     state_in_words,
     write_personas,
 )
@@ -73,6 +74,7 @@ def _process(call: CommandCall) -> int:
         turns=turns,
         cost=cost,
         log=call.log,
+        work_effort=call.work_effort,
     )
     with call.fresh() as team:
         actor = call.known_actor() or NOBODY
@@ -190,6 +192,7 @@ def _many(number: int, what: str) -> str:
 def _resume(call: CommandCall) -> int:
     with call.fresh() as team:
         if nova_run(team.source, call.run_).finalized is not None:
+            settle_nova(team, call.run_)  # its work effort may lack its decision
             remark(f"{call.run_} is over: nothing was run")
             return _answer(call, team, call.run_)
         return _carry_on(call, team, call.run_, _order(call, team, call.command))
@@ -386,6 +389,7 @@ process [QUESTION] [COMMAND]...
     --concurrency N      Experts at once. [default: 4]
     --budget B...        What may be spent: 12t for turns, 2.50 for US dollars.
     --log FILE           Log the decision in this decision log as well, such as log.md.
+    --work-effort WE     Add the decision to _work_efforts/WE/decisions.md beside the team as well.
 {_PROGRAM}
 resume RUN [COMMAND]...
     Go on with a run where it stopped.

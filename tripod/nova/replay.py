@@ -139,6 +139,7 @@ def replay_nova(team: Team, name: str) -> NovaReplay:
     run = nova_run(team.source, name)
     body = team.source.body(run.opening.seq)
     opened, blobs = opening_again(team, body)
+    opened["config"].pop("work_effort", None)  # the project of the replay has none
     kept = _keys_of(team, name)
     _check_kept(team, name, kept)
     if any(said.note == MARK for said in run.human):

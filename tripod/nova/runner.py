@@ -39,16 +39,23 @@ from tripod.agents.jobs import Attempt, JobHooks, job_attempts, recorded, spool_
 from tripod.agents.spec import SpawnResult
 from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
-from tripod.ledger.files import read_plain_file
+from tripod.ledger.files import lock_open_file, read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
 from tripod.projections.nova.answers import MAX_PERSONA, Persona, persona_prompt, read_persona
-from tripod.projections.nova.files import nova_status
+from tripod.projections.nova.files import nova_status, stand_of_section
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
-from tripod.projections.nova.tables import DECISIONS, FOLDER, fold_nova_run, nova_entries_of
+from tripod.projections.nova.tables import (
+    DECISIONS,
+    FOLDER,
+    WORK_EFFORTS,
+    fold_nova_run,
+    nova_entries_of,
+    work_effort_section_of,
+)
 from tripod.projections.nova.turns import (
     MAX_LOST,
     ROLE,
@@ -76,7 +83,8 @@ class NovaLimits:
     """What a run is held to; numbers from 0 to 1 and money are texts of decimals.
 
     ``turns`` and ``cost`` (US dollars) None: no limit. ``log`` is the decision log of the team in
-    which the decision is logged as well.
+    which the decision is logged as well, ``work_effort`` the work effort (``WE-...``) to whose
+    ``decisions.md`` it is added.
     """
 
     threshold: str = "0.35"
@@ -87,6 +95,7 @@ class NovaLimits:
     turns: int | None = None
     cost: str | None = None
     log: str | None = None
+    work_effort: str | None = None
 
 
 Tell = Callable[[NovaRun], None]
@@ -180,6 +189,7 @@ def open_nova(
 
     Raises:
         BadArgumentError: the question is empty or too long, or a limit is out of range.
+        NotFoundError: there is no such work effort.
     """
     asked = question.strip().encode("utf-8", "surrogatepass")
     if not asked:
@@ -208,6 +218,8 @@ def open_nova(
         "config": _config(limits),
         "personas": kept,
     }
+    if limits.work_effort is not None:
+        body["config"]["work_effort"] = find_work_effort(team, limits.work_effort)
     return begin_nova(team, body, [one.data for one in personas], actor)
 
 
@@ -265,6 +277,77 @@ def _name_of(question: str) -> str:
     """A name made of the first words of a question."""
     plain = re.sub("[^a-z0-9]+", "-", question[:200].casefold()).strip("-")
     return plain[:40].strip("-") or "run"
+
+
+# Work efforts -------------------------------------------------------------------------------
+
+
+def find_work_effort(team: Team, words: str) -> str:
+    """The name of a work effort, from that or from the path of its folder.
+
+    Raises:
+        BadArgumentError: that is no name of one.
+        NotFoundError: its folder is not there.
+    """
+    name = os.path.normpath(words).removeprefix(f"{WORK_EFFORTS}/")
+    if re.fullmatch(r"WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
+        raise BadArgumentError(
+            f"work effort: {words:.120} is no name of a folder in {WORK_EFFORTS}/, such as "
+            "WE-261128-ab12 (letters, digits, . _ -)"
+        )
+    folder = f"{WORK_EFFORTS}/{name}"
+    if team.disk.odd(folder) != "a folder" or any(
+        map(os.path.islink, team.disk.places.links(folder))
+    ):
+        there = ", ".join(one for one in team.disk.names(WORK_EFFORTS) if one.startswith("WE-"))
+        raise NotFoundError(
+            f"work effort: there is no folder {os.path.normpath(team.disk.full(folder))} (a "
+            f"symbolic link does not count); {f'there are {there:.300}' if there else 'make it'}"
+        )
+    return name
+
+
+def add_to_work_effort(team: Team, name: str) -> None:
+    """Add the decision of a run that is over to its work effort, if it is not there yet.
+
+    That file is the project's: it lies in git, branches have it in several states, and people write
+    in it. So it is no projection, which we would write over: what others wrote stays, and
+    ``verify`` holds the section against the ledger. What cannot be added is a warning: the record
+    has it, and ``resume`` tries again.
+    """
+    found = work_effort_section_of(team.source, name)
+    if found is None:
+        return
+    path, section = found
+    full = os.path.normpath(team.disk.full(path))
+    again = f"`tripod nova resume {name}` tries again"
+    try:
+        team.disk.check_way(path.rpartition("/")[0])
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(full, flags | os.O_NONBLOCK, 0o644)  # a named pipe is open at once
+        with os.fdopen(fd, "r+b", buffering=0) as file:
+            lock_open_file(fd, wait=True)
+            have = file.read() or b""
+            stand = stand_of_section(have, section)
+            if stand == "edited":
+                team.warnings.append(
+                    f"{full}: the section of {name} is not what the ledger gives, and "
+                    f"stays as it is; take it out, and {again}"
+                )
+            elif stand != "there":
+                file.write(_missing_part(have, section))
+                os.fsync(fd)
+    except OSError as error:
+        team.warnings.append(f"{full}: the decision is not added: {error.strerror}; {again}")
+
+
+def _missing_part(have: bytes, section: bytes) -> bytes:
+    """What is to be added behind the bytes of a file so that it holds a section."""
+    cut = next((n for n in range(len(section), 0, -1) if have.endswith(section[:n])), 0)
+    if cut > section.index(b"\n"):
+        return section[cut:]
+    gap = b"" if not have else b"\n" if have.endswith(b"\n") else b"\n\n"
+    return gap + section
 
 
 # Going on --------------------------------------------------------------------------------------
@@ -389,6 +472,7 @@ def settle_nova(team: Team, name: str) -> NovaRun:
     team.refresh()
     run = nova_run(team.source, name)
     if _next_entry(team, run) is None:
+        add_to_work_effort(team, name)
         return run
     with team.act(by=ROLE) as act:
         run = nova_run(act.source, name)
@@ -400,6 +484,7 @@ def settle_nova(team: Team, name: str) -> NovaRun:
                 _name_checkpoint(act, name, entry.seq)
                 if "decision" in entry.data and "log" in run.opening.config:
                     _log_decision(team, act, run)
+    add_to_work_effort(team, name)
     return run
 
 
@@ -530,6 +615,7 @@ def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
     _end_agents(team, _running(team, name))
     jobs.sweep(team)
     sweep_run_folders(team)
+    add_to_work_effort(team, name)
     return nova_run(team.source, name)
 
 

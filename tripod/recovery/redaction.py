@@ -38,6 +38,7 @@ from tripod.projections import CHAT, LOG, Source, desired_file, manifest, refold
 from tripod.projections.chat.format import parse_line
 from tripod.projections.erasure import erasure_places, is_erasable, tombstone
 from tripod.projections.nova.tables import FOLDER as NOVA
+from tripod.projections.nova.tables import work_effort_section_of
 from tripod.projections.text import text_line_problem
 from tripod.sessions.evidence import parts_named_once, remove_parts, remove_unnamed_parts
 from tripod.team.act import Act
@@ -427,6 +428,11 @@ def _files(team: Team) -> Iterator[str]:
     for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
             yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)
+    sql = "SELECT run FROM nova_runs ORDER BY seq"
+    for (name,) in team.store.db.execute(sql).fetchall():
+        effort = work_effort_section_of(team.source, name)
+        if effort is not None and team.disk.is_file(effort[0]):
+            yield os.path.normpath(team.disk.full(effort[0]))
     # Of a folder in which a log was met, the rest is nothing of the team's.
     paths = (path for path in LOG.paths(team.source) if path.startswith(tuple(logs)))
     yield from (os.path.normpath(team.disk.full(path)) for path in paths if logs)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -102,13 +103,21 @@ def walked_nova_runs(evidence: Evidence) -> list[WalkedRun]:
 
 
 def judge_walked_runs(
-    evidence: Evidence, check: str, help_: str, kinds: Mapping[str, str]
+    evidence: Evidence,
+    check: str,
+    help_: str,
+    kinds: Mapping[str, str],
+    also: Iterable[Finding] = (),
 ) -> Outcome:
-    """The outcome of a check that asks for the walk; ``kinds`` are counted, each under its word."""
+    """The outcome of a check that asks for the walk; ``kinds`` are counted, each under its word.
+
+    ``also`` are findings beside those of the walk.
+    """
     walks = walked_nova_runs(evidence)
     if not walks:
         return not_applicable(check, NO_RUN)
-    found = outcome(check, _findings(evidence, walks, check, help_), {"runs": len(walks)})
+    of_walk = _findings(evidence, walks, check, help_)
+    found = outcome(check, chain(of_walk, also), {"runs": len(walks)})
     for word, kind in kinds.items():
         found.coverage[word] = sum(one.seen[kind] for one in walks)
     untold = [f"{one.name}: {why}" for one in walks for of, why in one.untold if of == check]
