@@ -108,8 +108,10 @@ POINTS = [
 def begin(project: Path) -> tuple[str, ...]:
     """A team whose run has begun, and the panel's command, which notes that it ran."""
     adoption.init(str(project))
+    (project / "_work_efforts/WE-1").mkdir(parents=True)
+    limits = runner.NovaLimits(work_effort="WE-1")
     with Team(str(project / ".nbs")) as team:
-        name = runner.open_nova(team, QUESTION, runner.load_personas(), runner.NovaLimits(), "ann")
+        name = runner.open_nova(team, QUESTION, runner.load_personas(), limits, "ann")
     assert name == NAME
     line = f"echo ran >> {project}/ran; exec {sys.executable} -I -S {PANEL}"
     return ("sh", "-c", line)
@@ -138,6 +140,8 @@ def check_done(project: Path, *, lost: int = 1) -> None:
     for name, golden in GOLDEN.items():
         shown = (project / ".nbs/nova" / NAME / name).read_text()
         assert without_numbers(shown) == golden
+    section = (project / "_work_efforts/WE-1/decisions.md").read_text().splitlines(keepends=True)
+    assert without_numbers("".join(section[1:-1])) == GOLDEN["decisions.md"]
     with Team(str(project / ".nbs")) as team:
         team.refresh()
         rows = team.store.db.execute("SELECT subject, state, spawn FROM agents").fetchall()
