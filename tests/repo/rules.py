@@ -39,7 +39,6 @@ LONGER: dict[str, str] = {
 """What may be longer, with the reason: ``path`` of a module, or ``path:function``."""
 
 SHORTER: dict[str, str] = {
-    "tripod/nova/cassette.py": "a program that runs where nothing else of tripod is there",
     "tripod/errors.py": "one tree; those that lower packages raise stand in ledger/errors",
 }
 """Modules that may be short for good, with the reason."""

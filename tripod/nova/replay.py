@@ -1,9 +1,11 @@
 """Runs of Nova played again: replayed, forked at a turn, compared with one another.
 
-A tape holds what was answered to each prompt of a run. Played by ``cassette`` in the place of the
-personas' program, the same question with the same personas has to end with the same bytes: whatever
-follows from the answers is computed. A fork is a new run that gets its first turns from the tape of
-its parent, and the others from a program.
+A tape holds what was answered to each prompt of a turn. Played in the place of the personas'
+program, the same question with the same personas has to end with the same bytes: whatever follows
+from the answers is computed. A fork is a new run that gets its first turns from the tapes of its
+parent, and the others from a program.
+
+What plays a tape is a script of the system's shell: a namespace has that without a file being lent.
 """
 
 from __future__ import annotations
@@ -11,9 +13,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import unified_diff
 from hashlib import sha256
@@ -53,7 +54,25 @@ from tripod.team import adoption
 from tripod.team.team import Team
 
 _TURNS = (kinds.TURN.name, kinds.MISSED.name)
-CASSETTE = os.path.join(os.path.dirname(__file__), "cassette.py")
+PLAYER = r"""
+LC_ALL=C; export LC_ALL
+key=$(sha256sum 2>/dev/null || shasum -a 256) || exit 4
+codes=$(n=0; while [ $n -lt 32 ]; do printf 's/\\\\u%04x/\\\\0%03o/g\n' $n $n; n=$((n+1)); done)
+rules='s/^[^[]*\[//; s/, "/ /; s/"],*$//; s/\\\\/\\0134/g; s/\\"/"/g'
+found=$(sed -n "/^\"${key%% *}\": /{
+$rules
+$codes
+p;}" "$1")
+if [ -z "$found" ]; then
+    echo 'this prompt was never given in the run that is played' >&2; exit 3
+fi
+printf %b "${found#* }"
+exit "${found%% *}"
+"""
+"""Reads a prompt, and gives back what the tape $1 has for it; exit code 3 where it has nothing.
+
+The answer's line is found, its escapes of JSON become those of printf, which prints it.
+"""
 
 
 class NovaReplay(NamedTuple):
@@ -66,6 +85,18 @@ class NovaReplay(NamedTuple):
     run: NovaRun
     difference: tuple[str, ...]
     stops: bool
+
+
+def write_tape(answers: Mapping[str, tuple[int, str]]) -> str:
+    """A tape: for the SHA-256 of each prompt its answer (exit code, text), as JSON.
+
+    ``PLAYER`` reads it by lines: each answer has one, and only what JSON must escape is escaped.
+    """
+    rows = (
+        f"{json.dumps(digest)}: {json.dumps(answer, ensure_ascii=False)}"
+        for digest, answer in answers.items()
+    )
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
@@ -91,7 +122,7 @@ def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
             tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)
-    return output, json.dumps(tape)
+    return output, write_tape(tape)
 
 
 class Tapes:
@@ -104,7 +135,9 @@ class Tapes:
         self.team, self.name, self.folder, self.kept = team, name, folder, kept
 
     def _tape(self, turn: DueTurn) -> tuple[str, str]:
-        return _tape_of(self.team, self.name, turn.key) if turn.key in self.kept else ("text", "{}")
+        if turn.key not in self.kept:
+            return "text", write_tape({})
+        return _tape_of(self.team, self.name, turn.key)
 
     def has_prompt(self, team: Team, name: str, turn: DueTurn) -> bool:
         """Whether the prompt that a due turn of the run ``name`` begins with was given before."""
@@ -118,7 +151,7 @@ class Tapes:
         """How the tape of a turn is played in a run of ``team``."""
         output, text = self._tape(turn)
         tape, profile = (f"{self.folder}/{turn.key}.{end}" for end in ("json", "yaml"))
-        argv = json.dumps([sys.executable, CASSETTE, tape])
+        argv = json.dumps(["/bin/sh", "-c", PLAYER, "sh", tape])
         for path, data in ((tape, text), (profile, f"argv: {argv}\noutput: {output}\n")):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(data)

@@ -1,7 +1,12 @@
 """Runs of Nova that are forked and played again: what is played, what is not, what is compared."""
 
 import json
+import random
+import shutil
+import string
+import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 from unittest.mock import ANY
@@ -13,6 +18,7 @@ from doors.inside import Done, begin, run
 from reviewed import folder_alone
 from worked import panel_module
 
+from tripod.nova.replay import PLAYER, write_tape
 from tripod.nova.runner import NovaLimits, load_personas, nova_run, open_nova, settle_nova
 from tripod.projections.nova.files import render_nova_decision
 from tripod.projections.nova.run import DueTurn, NovaRun
@@ -67,6 +73,82 @@ def test_a_fork_counts_turns_as_they_were_recorded(folder: Path) -> None:
     forked = run_of(folder, "tea-2")
     assert [turn.text for turn in forked.turns] == [turn.text for turn in parent.turns[:3]]
     assert list(forked.cycles[0].missed) == ["security"]
+
+
+# Tapes -----------------------------------------------------------------------------------------
+
+
+Played = tuple[int, bytes, bool]
+"""The exit code, the output, and whether there were words on standard error."""
+
+
+def digest(prompt: bytes) -> str:
+    return sha256(prompt).hexdigest()
+
+
+def played(tape: Path, prompt: bytes, *shell: str, path: str | None = None) -> Played:
+    done = subprocess.run(
+        [*shell, "-c", PLAYER, "sh", str(tape)],
+        input=prompt,
+        capture_output=True,
+        check=False,
+        env=None if path is None else {"PATH": path},
+    )
+    return done.returncode, done.stdout, bool(done.stderr)
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "bash"])
+def test_any_answer_is_played_byte_for_byte(tmp_path: Path, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not here: NOT TESTED")
+    draw = random.Random(3)  # noqa: S311 - which texts are tried, no key
+    control = [chr(number) for number in range(32)]
+    odd = ['\\"', '"],', '": [0, "', "\\c", "\\0101", "\\u001b", "%b", "é", "\u2028", "\U0001f600"]
+    letters = [*control, *odd * 3, *string.printable, "\x7f", "\x85"]
+    texts = ["".join(draw.choices(letters, k=draw.randrange(80))) for _ in range(24)]
+    texts += ["", "\n\n", "-n", "".join(control), "a" * 300_000]
+    answers = {
+        f"prompt {n}\n".encode(): (draw.randrange(256), text) for n, text in enumerate(texts)
+    }
+    tape = tmp_path / "tape"
+    written = write_tape({digest(prompt): answer for prompt, answer in answers.items()})
+    assert json.loads(written) == {digest(prompt): [*one] for prompt, one in answers.items()}
+    tape.write_text(written, encoding="utf-8")
+    for prompt, (code, text) in answers.items():
+        assert played(tape, prompt, shell) == (code, text.encode(), False)
+    assert played(tape, b"prompt 0", shell) == (3, b"", True)
+    tape.write_text(write_tape({}))
+    assert played(tape, b"prompt 0\n", shell) == (3, b"", True)
+
+
+def test_a_tape_is_played_where_another_program_makes_the_digests(tmp_path: Path) -> None:
+    """As on macOS, which had no sha256sum for long."""
+    (tmp_path / "tape").write_text(write_tape({digest(b"prompt"): (0, "Tea.\n")}))
+    for name in ("sed", "cat"):
+        (tmp_path / name).symlink_to(shutil.which(name) or name)
+    assert played(tmp_path / "tape", b"prompt", "/bin/sh", path=str(tmp_path)) == (4, b"", True)
+    shasum = tmp_path / "shasum"
+    shasum.write_text(f'#!/bin/sh\ntest "$(cat)" = prompt && echo "{digest(b"prompt")}  -"\n')
+    shasum.chmod(0o755)
+    found = played(tmp_path / "tape", b"prompt", "/bin/sh", path=str(tmp_path))
+    assert found == (0, b"Tea.\n", False)
+
+
+def test_nothing_is_lent_to_play_a_tape(folder: Path) -> None:
+    """The experts of a fork are judged as those of its parent: clean, with no exception."""
+    nova(folder, "process", "Tea?", *PROGRAM)
+    done = run(folder, "nova", "fork", "tea", "--at", "8", *PROGRAM)
+    assert done.code == 0, done.err
+    with Team(f"{folder}/.nbs") as team:
+        isolations = [one.data for one in team.store.read() if one.kind == "agent.isolated"][-8:]
+        orders = [one.data["spec"] for one in team.store.read() if one.kind == "agent.requested"]
+        lent = [json.loads(team.source.content(order))["argv"] for order in orders[-8:]]
+    if {one["level"] for one in isolations} != {"namespace"}:
+        pytest.skip(f"no namespace can be had here: {isolations[0]['problem']}: NOT TESTED")
+    usual = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/")
+    for argv in lent:
+        bound = [argv[at + 1] for at, word in enumerate(argv) if word == "--ro-bind"]
+        assert [path for path in bound if not path.startswith(usual)] == []
 
 
 # Replays ---------------------------------------------------------------------------------------
