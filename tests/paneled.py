@@ -357,8 +357,8 @@ def carry_on(team: PaperTeam, name: str) -> NovaRun | None:
 def rows_of(source: Source, name: str) -> list[tuple[int, str, dict[str, Any]]]:
     """The entries of a run."""
     rows = nova_entries_of(source, name)
-    bodies = source.each_body([seq for seq, _ in rows])
-    return [(seq, kind, body) for (seq, kind), body in zip(rows, bodies, strict=True)]
+    bodies = source.each_body([row.seq for row in rows])
+    return [(row.seq, row.kind, body) for row, body in zip(rows, bodies, strict=True)]
 
 
 def check_run(team: PaperTeam, name: str, draw: random.Random) -> NovaRun:
@@ -381,7 +381,7 @@ def check_run(team: PaperTeam, name: str, draw: random.Random) -> NovaRun:
     assert len(set(keys)) == len(keys), "a turn was taken twice"
     assert len({turn.spawn for turn in run.turns}) == len(keys), "a spawn spoke twice"
     check_recomputed(source, rows)
-    check_folds(source, rows, run, draw)
+    check_folds(source, run, draw)
     check_files(team, name)
     size = team.store.size
     assert settle_nova(team.team, name) == run
@@ -414,21 +414,17 @@ def check_recomputed(source: Source, rows: Sequence[tuple[int, str, dict[str, An
         run.apply(seq, kind, body, source.content)
 
 
-def check_folds(
-    source: Source,
-    rows: Sequence[tuple[int, str, dict[str, Any]]],
-    run: NovaRun,
-    draw: random.Random,
-) -> None:
+def check_folds(source: Source, run: NovaRun, draw: random.Random) -> None:
     """A fold of a prefix goes on with the rest to the same run."""
+    rows = nova_entries_of(source, run.opening.run)
     cut = draw.randint(1, len(rows))
-    first = fold_nova_run(source, [(seq, kind) for seq, kind, _ in rows[:cut]])
+    first = fold_nova_run(source, rows[:cut])
     assert first is not None
     kept = deepcopy(first)
-    for seq, kind, body in rows[cut:]:
-        first.apply(seq, kind, body, source.content)
+    for seq, kind, actor in rows[cut:]:
+        first.apply(seq, kind, source.body(seq), source.content, actor)
     assert first == run
-    again = fold_nova_run(source, [(seq, kind) for seq, kind, _ in rows[:cut]])
+    again = fold_nova_run(source, rows[:cut])
     assert again == kept
 
 
@@ -484,7 +480,7 @@ def check_spawns(team: PaperTeam, run: NovaRun) -> None:
 def sequel(team: PaperTeam, run: NovaRun) -> list[int]:
     """Programs that were ordered for a run when it was over."""
     rows = nova_entries_of(team.source, run.opening.run)
-    end = next(seq for seq, kind in rows if kind == "nova.finalized")
+    end = next(row.seq for row in rows if row.kind == "nova.finalized")
     return [
         entry.seq
         for entry in team.store.read(end)

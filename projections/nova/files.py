@@ -72,8 +72,9 @@ def render_transcript(run: NovaRun) -> str:
 
 
 def _human(said: HumanChoice) -> Iterator[str]:
-    """What a person decided, with the note; who it was stands in the entry."""
-    yield f"A person decided: {said.choice}."
+    """What a person decided, with the note."""
+    who = f", {_line(said.who)}," if said.who else ""
+    yield f"A person{who} decided: {said.choice}."
     if said.note:
         yield _quoted(said.note)
 
@@ -93,6 +94,7 @@ def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
         facts.append(
             f"confidence: {end['confidence']}" + (f" (stated: {stated})" if stated else "")
         )
+    facts += (f"a person decided: {said.choice} ({_line(said.who)})" for said in run.human)
     facts.append(f"turns: {len(run.turns)}, cycles: {run.number}, cost: {run.spent:f}")
     facts.append(f"entries: {opening.seq} to {last}")
     parts.append("\n".join(f"- {fact}" for fact in facts))

@@ -86,11 +86,12 @@ class NovaTurn(NamedTuple):
 
 
 class HumanChoice(NamedTuple):
-    """What a person decided: the entry, the choice, the note."""
+    """What a person decided: the entry, the choice, the note; and who it was, '' where unknown."""
 
     seq: int
     choice: Choice
     note: str
+    who: str
 
 
 class DueTurn(NamedTuple):
@@ -177,8 +178,10 @@ class NovaRun:
 
     # What is recorded --------------------------------------------------------------------------
 
-    def apply(self, seq: int, kind: str, body: Mapping[str, Any], content: Content) -> None:
-        """Follow an entry of the run, also one that the rules do not allow."""
+    def apply(
+        self, seq: int, kind: str, body: Mapping[str, Any], content: Content, actor: str = ""
+    ) -> None:
+        """Follow an entry of the run by ``actor``, also one that the rules do not allow."""
         if kind in ("nova.turn.recorded", "nova.turn.missed"):
             self.spent += Decimal(body.get("cost") or 0)
             role, cycle = str(body["role"]), int(body["cycle"])
@@ -203,7 +206,7 @@ class NovaRun:
         elif kind == "human.decided":
             self.escalated = None
             note = content(body["note"]).decode("utf-8", "replace").strip()
-            self.human.append(HumanChoice(seq, body["choice"], note))
+            self.human.append(HumanChoice(seq, body["choice"], note, actor))
             self._go("awaiting_human", "human", body["choice"])
         elif kind == "nova.finalized":
             self.finalized = body

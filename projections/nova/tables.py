@@ -6,7 +6,8 @@ operation of one entry could tell what follows on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tripod.ledger import Entry, places
 from tripod.projections.projection import File, Op, Projection, Source
@@ -31,7 +32,7 @@ class NovaRuns(Projection):
     """Runs, their entries, and named checkpoints; files of each run."""
 
     name = "nova"
-    version = 1
+    version = 2
     tables = ("nova_runs", "nova_entries", "checkpoints")
     ddl = """
 CREATE TABLE nova_runs (
@@ -43,6 +44,7 @@ CREATE TABLE nova_entries (
     run TEXT NOT NULL,
     seq INTEGER NOT NULL,
     kind TEXT NOT NULL,
+    actor TEXT NOT NULL,
     PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE checkpoints (
@@ -56,8 +58,8 @@ CREATE TABLE checkpoints (
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Note whose entry it is, and that a run began or ended."""
         run, seq = entry.data["run"], entry.seq
-        row = (run, seq, entry.kind)
-        yield "nova_entries", "INSERT INTO nova_entries VALUES (?, ?, ?)", row, f"{run} {seq}"
+        row = (run, seq, entry.kind, entry.actor)
+        yield "nova_entries", "INSERT INTO nova_entries VALUES (?, ?, ?, ?)", row, f"{run} {seq}"
         if entry.kind == "nova.opened":
             sql = "INSERT OR IGNORE INTO nova_runs VALUES (?, ?, NULL)"
             yield "nova_runs", sql, (run, seq), run
@@ -97,9 +99,9 @@ CREATE TABLE checkpoints (
         elif file == STATUS:
             text = files.nova_json(files.nova_status(run))
         elif file == EVENTS:
-            bodies = source.each_body([seq for seq, _ in rows])
+            bodies = source.each_body([row.seq for row in rows])
             lines = zip(rows, bodies, strict=True)
-            text = "".join(f"{files.nova_event(*row, body)}\n" for row, body in lines)
+            text = "".join(f"{files.nova_event(*row[:2], body)}\n" for row, body in lines)
         else:
             text = decision_of_run(source, run, rows)[0]
         return File(text.encode("utf-8", "replace"), _MODE)
@@ -108,15 +110,21 @@ CREATE TABLE checkpoints (
 NOVA = NovaRuns()
 
 
-def decision_of_run(
-    source: Source, run: NovaRun, rows: Iterable[tuple[int, str]]
-) -> tuple[str, int]:
+class NovaRow(NamedTuple):
+    """An entry of a run: its number, its kind, who appended it."""
+
+    seq: int
+    kind: str
+    actor: str
+
+
+def decision_of_run(source: Source, run: NovaRun, rows: Sequence[NovaRow]) -> tuple[str, int]:
     """The section of ``decisions.md`` of a run that is over, and the entry that ended it."""
     from tripod.projections.nova.files import render_nova_decision
 
     end = run.finalized or {}
     decision = source.content(end["decision"]) if "decision" in end else b""
-    last = next(seq for seq, kind in rows if kind == "nova.finalized")
+    last = next(row.seq for row in rows if row.kind == "nova.finalized")
     return render_nova_decision(run, decision.decode("utf-8", "replace"), last), last
 
 
@@ -137,23 +145,23 @@ def work_effort_section_of(source: Source, name: str) -> tuple[str, bytes] | Non
     return f"{WORK_EFFORTS}/{effort}/{DECISIONS}", work_effort_section(text, ended.id)
 
 
-def nova_entries_of(source: Source, run: str) -> list[tuple[int, str]]:
-    """The entries of a run: their numbers and kinds."""
-    sql = "SELECT seq, kind FROM nova_entries WHERE run = ? ORDER BY seq"
-    return source.db.execute(sql, (run,)).fetchall()  # type: ignore[no-any-return]
+def nova_entries_of(source: Source, run: str) -> list[NovaRow]:
+    """The entries of a run."""
+    sql = "SELECT seq, kind, actor FROM nova_entries WHERE run = ? ORDER BY seq"
+    return [NovaRow(*row) for row in source.db.execute(sql, (run,))]
 
 
-def fold_nova_run(source: Source, rows: Iterable[tuple[int, str]]) -> NovaRun | None:
+def fold_nova_run(source: Source, rows: Sequence[NovaRow]) -> NovaRun | None:
     """Fold a run from its entries; None where the first of them does not begin one."""
     from tripod.projections.nova.run import NovaRun
 
-    rows = list(rows)
     run: NovaRun | None = None
-    for (seq, kind), body in zip(rows, source.each_body([seq for seq, _ in rows]), strict=True):
+    bodies = source.each_body([row.seq for row in rows])
+    for (seq, kind, actor), body in zip(rows, bodies, strict=True):
         if run is None:
             if kind != "nova.opened":
                 return None
             run = NovaRun.begun(seq, body, source.content)
         else:
-            run.apply(seq, kind, body, source.content)
+            run.apply(seq, kind, body, source.content, actor)
     return run

@@ -122,11 +122,11 @@ def metrics_of_nova(team: Team, since_us: int = 0) -> tuple[int, list[MetricValu
 def _timed(team: Team, name: str, since_us: int) -> TimedRun | None:
     """A run with its time; None where it began earlier."""
     rows = nova_entries_of(team.source, name)
-    raw = team.source.ledger.raw_of([seq for seq, _ in rows])
+    raw = team.source.ledger.raw_of([row.seq for row in rows])
     at = {one.seq: parse_entry_time(parse_header(one.header).at) for one in raw}
     if min(at.values()) < since_us:
         return None
     run = fold_nova_run(team.source, rows)
     return (
-        None if run is None else TimedRun(run, worked_time((kind, at[seq]) for seq, kind in rows))
+        None if run is None else TimedRun(run, worked_time((row.kind, at[row.seq]) for row in rows))
     )

@@ -236,13 +236,15 @@ async def _play(team: Team, run: NovaRun, tapes: Tapes, *, stops: bool) -> None:
         said = next(human, None)
         if again.state != "awaiting_human" or again.finalized is not None or said is None:
             return
-        decide_nova(team, name, said.choice, said.note, "replay")
+        # A forged decision may be of nobody who can decide.
+        who = said.who if said.who not in ("", ROLE) else "replay"
+        decide_nova(team, name, said.choice, said.note, who)
 
 
 def _played(team: Team, name: str, most: int | None) -> NovaRun:
     """A run up to its ``most`` first turns, those that were missed counted, and what follows."""
     rows = nova_entries_of(team.source, name)
-    places = [place for place, (_, kind) in enumerate(rows) if kind in _TURNS]
+    places = [place for place, row in enumerate(rows) if row.kind in _TURNS]
     if most is not None and len(places) > most:
         rows = rows[: places[most]]
     run = fold_nova_run(team.source, rows)
@@ -276,12 +278,12 @@ def _keys_of(team: Team, name: str, most: int = -1) -> set[str]:
     -1: of all.
     """
     keys: set[str] = set()
-    rows = [row for row in nova_entries_of(team.source, name) if row[1] in _TURNS]
-    bodies = team.source.each_body([seq for seq, _ in rows])
-    for (_, kind), body in zip(rows, bodies, strict=True):
+    rows = [row for row in nova_entries_of(team.source, name) if row.kind in _TURNS]
+    bodies = team.source.each_body([row.seq for row in rows])
+    for row, body in zip(rows, bodies, strict=True):
         if most == 0:
             break
-        most -= kind == kinds.TURN.name
+        most -= row.kind == kinds.TURN.name
         keys.add(DueTurn(body["role"], body["persona"], body["cycle"], 0).key)
     return keys
 

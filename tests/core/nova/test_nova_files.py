@@ -10,6 +10,7 @@ from tripod.projections.nova.files import (
     nova_json,
     nova_status,
     nova_turns,
+    render_nova_decision,
     render_transcript,
 )
 from tripod.projections.nova.run import NovaRun
@@ -31,16 +32,21 @@ def ended(decision: str, **end: Any) -> NovaRun:
         ("nova.finalized", {"outcome": "human_accepted", "decision": decision} | end),
     ]  # fmt: skip
     for seq, (kind, row) in enumerate(rows, 2):
-        run.apply(seq, kind, row, lambda value: str(value).encode())
+        run.apply(seq, kind, row, lambda value: str(value).encode(), "ann\u061c")
     return run
 
 
 def test_the_transcript_has_what_a_person_decided_and_each_blank() -> None:
     text = render_transcript(ended("so be it"))
-    assert "A person decided: accept.\n\n> # so\n\n## Cycle 1" in text
+    assert "A person, ann\\u061c, decided: accept.\n\n> # so\n\n## Cycle 1" in text
     assert "> so  \n>\n> be it" in text
     assert "\u061c" not in text + nova_json(nova_status(ended("x")))
     assert json.loads(nova_json(nova_status(ended("x"))))["question"] == "why?\u061c"
+
+
+def test_the_decision_says_which_person_decided() -> None:
+    text = render_nova_decision(ended("so be it"), "so be it", 4)
+    assert "\n- a person decided: accept (ann\\u061c)\n" in text
 
 
 def test_the_status_has_the_decision_and_the_turns_are_whole() -> None:

@@ -180,6 +180,16 @@ def test_the_replay_of_a_run_that_a_person_redirected_stops_there(folder: Path) 
     assert (replayed(folder)["same"], replayed(folder)["stops"]) == (True, True)
 
 
+def test_the_files_say_who_decided_and_a_replay_decides_as_that_one(folder: Path) -> None:
+    stopped(folder)
+    nova(folder, "decide", "tea", "accept", "--as", "ann")
+    assert nova(folder, "resume", "tea", *PROGRAM).code == 0
+    assert "A person, ann, decided: accept." in nova(folder, "show", "tea").out.decode()
+    decision = (folder / ".nbs/nova/tea/decisions.md").read_text()
+    assert "- a person decided: accept (ann)\n" in decision
+    assert (replayed(folder)["same"], replayed(folder)["stops"]) == (True, False)
+
+
 def test_an_answer_whose_agent_was_told_to_end_is_played_as_well(folder: Path) -> None:
     def script(turn: DueTurn, _: int) -> recorded_panel.Agent:
         status = "cancelled" if turn.role == "unpack" else "ok"
