@@ -1,10 +1,10 @@
 """What people and programs write for a Nova run: personas, and the answers of agents.
 
 A persona is a Markdown file with YAML front matter; its body is the prompt. An answer is accepted
-in three forms, the first that fits: one JSON object (a program's structured output is one as well);
-Markdown with front matter; text with a line ``Epistemic: know=0.4, uncertainty=0.7``. Fields of a
-role are read strictly, unknown ones are passed over. Where front matter leaves the main field out,
-the text behind it is that field.
+in three forms, the first that fits: one JSON object, also as one fenced block of Markdown (a
+program's structured output is one as well); Markdown with front matter; text with a line
+``Epistemic: know=0.4, uncertainty=0.7``. Fields of a role are read strictly, unknown ones are
+passed over. Where front matter leaves the main field out, the text behind it is that field.
 
 Numbers keep four decimals, and are rounded to the unsafe side: an uncertainty up, so that 0.35001
 passes no gate of 0.35, and what one knows down.
@@ -258,10 +258,11 @@ def read_answer(role: str, text: str) -> NovaAnswer:
 
 def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[str, Any], str]:
     """The form of an answer, its keys and values, and the text beside them."""
-    if text.lstrip().startswith("{"):
+    whole = _unfenced(text)
+    if whole.lstrip().startswith("{"):
         try:
-            refuse_deep_json(text)
-            value = json.loads(text, object_pairs_hook=_once)
+            refuse_deep_json(whole)
+            value = json.loads(whole, object_pairs_hook=_once)
             is_text = _HALF.search(json.dumps(value, ensure_ascii=False)) is None
         except ValueError as error:
             raise MalformedError(
@@ -282,6 +283,13 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
         "and whose keys end at the next ---, or text with a line `Epistemic: know=0.5, "
         "uncertainty=0.5`"
     )
+
+
+def _unfenced(text: str) -> str:
+    """What a text holds that is one fenced block and nothing else; another text as it is."""
+    first, _, rest = text.strip().partition("\n")
+    inner, _, last = rest.rpartition("\n")
+    return inner if first.rstrip() in ("```", "```json") and last.strip() == "```" else text
 
 
 def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -274,6 +274,7 @@ def panels() -> Iterator[Parser]:
         "critique": b'{"issues":[{"severity":"minor","text":"x"}]}',
         "synthesis": b"---\nproposal: x\nepistemic: {know: 0.5, uncertainty: 0.35}\n---\n",
         "expert": b"Use one.\nEpistemic: know=0.4, uncertainty=0.7\n",
+        "revision": b'```json\n{"proposal":"x"}\n```\n',
     }
     for role, seed in answers.items():
         read = as_unicode(partial(read_answer, role))

@@ -135,6 +135,28 @@ def test_what_is_in_no_form_is_refused_or_says_that_nothing_is_known(role: str, 
     assert role == "unpack"
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_a_fenced_block_that_is_the_whole_answer_is_read_as_what_it_holds(role: str) -> None:
+    for indent in (None, 2):
+        value = json.dumps(LEAST[role] | {"extra": "a ``` and\n```\n"}, indent=indent)
+        plain = read_answer(role, value)
+        for text in (f"```json\n{value}\n```", f" \n```  \n\n{value}\n\n ```\n\n"):
+            assert read_answer(role, text) == plain
+            assert read_answer(role, text.replace("\n", "\r\n")) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["So:\n```json\n{}\n```", "```json\n{}\n```\nSo.", "```json\n{}\n", "```json\n{}```",
+     "```json {}\n```", "```\n{}\n```\n```\n{}\n```", "```yaml\n{}\n```",
+     "````\n{}\n````", "~~~\n{}\n~~~",
+     "```json\n[{}]\n```", "```\n---\nknow: 1\n---\n```", "```", "```\n```",
+     "```json\n```json\n{}\n```\n```"],
+)  # fmt: skip
+def test_no_other_fence_is_passed_over(text: str) -> None:
+    assert refused("expert", text.replace("{}", '{"analysis": "it holds"}'))
+
+
 @pytest.mark.parametrize("role", sorted(MAIN))
 def test_the_main_field_has_to_be_there(role: str) -> None:
     key = MAIN[role]
