@@ -23,12 +23,12 @@ from tripod.nova.runner import (
     NovaLimits,
     cancel_nova,
     decide_nova,
+    end_programs,
     list_nova,
     load_personas,
     nova_run,
     open_nova,
     order_persona,
-    settle_nova,
     state_in_words,
     write_personas,
 )
@@ -192,8 +192,9 @@ def _many(number: int, what: str) -> str:
 def _resume(call: CommandCall) -> int:
     with call.fresh() as team:
         if nova_run(team.source, call.run_).finalized is not None:
-            settle_nova(team, call.run_)  # its work effort may lack its decision
-            remark(f"{call.run_} is over: nothing was run")
+            ended = end_programs(team, call.run_)
+            left = f", and what still ran for it was ended ({_many(ended, 'program')})"
+            remark(f"{call.run_} is over: nothing was run{left if ended else ''}")
             return _answer(call, team, call.run_)
         return _carry_on(call, team, call.run_, _order(call, team, call.command))
 
@@ -392,7 +393,7 @@ process [QUESTION] [COMMAND]...
     --work-effort WE     Add the decision to _work_efforts/WE/decisions.md beside the team as well.
 {_PROGRAM}
 resume RUN [COMMAND]...
-    Go on with a run where it stopped.
+    Go on with a run where it stopped; of one that is over, end programs that were left running.
 
 {_PROGRAM}
 list

@@ -85,6 +85,8 @@ def next_act(run: NovaRun, agents: Sequence[NovaAgent], reason: str) -> str:
     """What a person can do with a run now, in words; '' where it is over."""
     name = run.opening.run
     if run.finalized is not None:
+        if agents:
+            return f"`tripod nova resume {name}` ends what was left running for it"
         if run.finalized["outcome"] not in ("failed", "cancelled"):
             return ""
         again = "`tripod nova process` asks again"

@@ -612,11 +612,22 @@ def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:
             _name_checkpoint(act, name, entry.seq)
         elif not _running(team, name):
             raise RefusedError(f"{name} is over: {run.finalized['outcome']}")
-    _end_agents(team, _running(team, name))
+    end_programs(team, name)
+    return nova_run(team.source, name)
+
+
+def end_programs(team: Team, name: str) -> int:
+    """End the programs that run for a run that is over; back when they have ended, with how many.
+
+    There are some where a command that cancelled it was killed. Its decision is added to its work
+    effort, if it is not there.
+    """
+    running = _running(team, name)
+    _end_agents(team, running)
     jobs.sweep(team)
     sweep_run_folders(team)
     add_to_work_effort(team, name)
-    return nova_run(team.source, name)
+    return len(running)
 
 
 def _running(team: Team, name: str) -> list[Attempt]:

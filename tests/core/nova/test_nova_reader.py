@@ -3,13 +3,17 @@
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+import recorded_panel
 from docs.pages import ROOT
 from doors.inside import begin, run
 
 from tripod.nova.reader import NovaAgent, next_act
+from tripod.nova.runner import NovaLimits, cancel_nova, load_personas, nova_run, open_nova
 from tripod.projections.nova.run import NovaRun
+from tripod.team.team import Team
 
 PROGRAM = ("--", sys.executable, str(ROOT / "examples/nova_panel.py"))
 RUNNING = NovaAgent("s", "dce", "unpack", 0, 1, "running")
@@ -48,6 +52,8 @@ def test_the_next_act_of_each_stand() -> None:
     assert next_act(closed, (), "") == ""
     failed = applied(opened(), "nova.finalized", outcome="failed")
     assert next_act(failed, (), "").endswith("`tripod nova process` asks again")
+    for over in (closed, failed):
+        assert "resume r` ends what was left running" in next_act(over, (RUNNING,), "")
 
 
 def test_a_record_that_skips_its_cycles_is_followed() -> None:
@@ -112,6 +118,22 @@ def test_a_run_that_failed_says_why_and_is_not_run_again(folder: Path) -> None:
     again = run(folder, "nova", "resume", "run", *PROGRAM)
     assert (again.code, "run is over: nothing was run" in again.err) == (1, True)
     assert run(folder, "nova", "fork", "run", "--at", "1", *PROGRAM).code == 1
+
+
+def test_resume_ends_what_a_killed_cancel_left_running(folder: Path) -> None:
+    with Team(f"{folder}/.nbs") as team:
+        name = open_nova(team, "Tea?", load_personas(), NovaLimits(), "alex")
+        (turn,) = nova_run(team.source, name).due_turns()
+        left = recorded_panel.Agent("", ends=False)
+        recorded_panel.speak(team, nova_run(team.source, name), turn, 1, left)
+        with mock.patch("tripod.nova.runner.end_programs"):
+            cancel_nova(team, name, "enough", "ann")
+    says = b"next: `tripod nova resume tea` ends what was left running for it"
+    assert says in run(folder, "nova", "status", "tea").out.splitlines()
+    done = run(folder, "nova", "resume", "tea")
+    assert "what still ran for it was ended (1 program)" in done.err
+    assert (done.code, b"ends what was left" in done.out) == (1, False)
+    assert run(folder, "nova", "resume", "tea").err.endswith("over: nothing was run\n")
 
 
 def test_a_bad_persona_is_named_by_its_line_in_the_file(folder: Path) -> None:

@@ -343,6 +343,7 @@ def test_what_a_cancelled_run_left_behind_is_ended_by_cancelling_again() -> None
         assert team.store.db.execute(sql).fetchall() == [("started",)]
         assert runner.cancel_nova(team.team, name, "again", "ann").state == "cancelled"
         assert team.store.db.execute(sql).fetchall() == [("ended",)]
+        assert runner.end_programs(team.team, name) == 0
         with pytest.raises(RefusedError, match="is over"):
             runner.cancel_nova(team.team, name, "again", "ann")
 
