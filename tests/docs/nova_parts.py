@@ -91,7 +91,7 @@ def _fixed() -> Iterator[tuple[str, int]]:
         "runs of a turn's program that may be lost with the command that had ordered them",
         turns.MAX_LOST,
     )
-    yield "bytes of a question", runner.MAX_QUESTION
+    yield "bytes of a question, and of the note of a person who decides", runner.MAX_QUESTION
     yield "experts of a folder", runner.MAX_PERSONAS
     yield "bytes of a persona's file", answers.MAX_PERSONA
     yield "bytes of an answer", answers.MAX_ANSWER

@@ -71,7 +71,7 @@ from tripod.team.act import Act
 from tripod.team.team import Team
 
 PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; else `pythia`
-MAX_QUESTION = 64 * 1024  # bytes
+MAX_QUESTION = 64 * 1024  # bytes, also of the note of a person who decides
 MAX_PERSONAS = 64
 _MOMENT_S = 0.02
 _GRACE_S = 2.0  # what who runs a program has to record its end; it knows best what to keep
@@ -194,11 +194,7 @@ def open_nova(
     asked = question.strip().encode("utf-8", "surrogatepass")
     if not asked:
         raise BadArgumentError("question: empty; ask something")
-    if len(asked) > MAX_QUESTION:
-        raise BadArgumentError(
-            f"question: {len(asked)} bytes, more than {MAX_QUESTION}; put the material where the "
-            "personas may be shown it, and ask in few words"
-        )
+    _refuse_long("question", asked)
     kept: list[kinds.NovaPersona] = []
     for one in personas:
         digest = sha256(one.data).hexdigest()
@@ -221,6 +217,15 @@ def open_nova(
     if limits.work_effort is not None:
         body["config"]["work_effort"] = find_work_effort(team, limits.work_effort)
     return begin_nova(team, body, [one.data for one in personas], actor)
+
+
+def _refuse_long(what: str, said: bytes) -> None:
+    """Refuse what each persona is shown where it is too long (BadArgumentError)."""
+    if len(said) > MAX_QUESTION:
+        raise BadArgumentError(
+            f"{what}: {len(said)} bytes, more than {MAX_QUESTION}; put the material where the "
+            "personas may be shown it, and ask in few words"
+        )
 
 
 def begin_nova(team: Team, body: kinds.NovaOpened, blobs: Sequence[bytes], actor: str) -> str:
@@ -569,11 +574,13 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 
     Raises:
         NotFoundError: there is no such run.
-        BadArgumentError: ``actor`` is no person.
+        BadArgumentError: ``actor`` is no person, or the note is too long.
         RefusedError: it waits for nobody.
     """
     if actor == ROLE:
         raise BadArgumentError(f"who decides? {ROLE} is no person: give --as HANDLE")
+    noted = note.encode("utf-8", "replace")
+    _refuse_long("note", noted)
     with team.act(by=actor) as act:
         run = nova_run(act.source, name)
         if run.state != "awaiting_human" or run.escalated is None or run.finalized is not None:
@@ -582,7 +589,7 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
             "run": name,
             "escalated": run.escalated,
             "choice": choice,
-            "note": note.encode("utf-8", "replace"),
+            "note": noted,
         }
         act.append([kinds.HUMAN.draft(body, actor)])
     return settle_nova(team, name)

@@ -78,6 +78,12 @@ def test_a_record_that_skips_its_cycles_is_followed() -> None:
         (("process", "--file", "q", "--", "no-such-program"), 1, "no program 'no-such-program'"),
         (("show", "nope", "--html", "--json"), 2, "--html and --json"),
         (("cancel", "nope", "--note", "x" * 4_097, "--as", "ann"), 2, "more than 4096 bytes"),
+        (
+            ("decide", "nope", "close", "--note", "x" * 65_537, "--as", "ann"),
+            2,
+            "note: 65537 bytes",
+        ),
+        (("decide", "nope", "close", "--note", "x" * 65_536, "--as", "ann"), 1, "no run 'nope'"),
         (("process", " "), 2, "question: empty"),
         (("process", "?", "--budget", "0t"), 2, "no number of turns from 1t"),
         (("process", "?", "--budget", "5", "--budget", "6"), 2, "5 and 6: give one number"),
