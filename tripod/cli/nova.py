@@ -234,7 +234,10 @@ def _standing_lines(found: NovaStanding) -> list[str]:
         spent += f" (budget: {', '.join(allowed)}, once more for each decision of a person)"
     lines.append(f"spent: {spent}")
     for cycle in run.cycles:
-        parts = [f"{len(cycle.spoken)} of {len(run.selected)} experts spoke"]
+        spoke = f"{len(cycle.spoken)} of {len(run.selected)} experts spoke"
+        if not run.selected:
+            spoke = f"{_many(len(cycle.spoken), 'expert')} spoke, and the list of them was erased"
+        parts = [spoke]
         parts += [f"{who} did not: {one_line(why)}" for who, why in cycle.missed.items()]
         if cycle.synthesis is not None:
             parts.append(f"{format_epistemic(cycle.synthesis)} (threshold {status['threshold']})")

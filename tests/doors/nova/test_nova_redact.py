@@ -119,6 +119,8 @@ def test_a_question_and_a_note_go_from_every_prompt(team: Path) -> None:
     ((opened, _),) = entries(team, "nova.opened")
     redact(team, opened)
     assert holders(team, QUESTION) == []
+    says = "cycle 1: 1 expert spoke, and the list of them was erased\n"
+    assert says in run(team, "nova", "status", NAME).out.decode()
     check_sound(team)
 
 
