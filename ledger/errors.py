@@ -55,6 +55,10 @@ class PagesDamagedError(LedgerDamagedError):
     """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
 
 
+class OutsideTeamError(LedgerDamagedError, ValueError):
+    """A path leaves the team directory: only an entry that nothing of ours made can name it."""
+
+
 class GitError(TripodError):
     """A git repository cannot be asked; the message says why, and where it can be, what to do."""
 

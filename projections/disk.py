@@ -25,6 +25,7 @@ from tripod.ledger import (
     PROCESSED,
     WORK_EFFORTS,
     WORKERS,
+    OutsideTeamError,
     TripodError,
     tell_over,
 )
@@ -274,9 +275,12 @@ class Disk:
         self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
-        """The path for the system (ValueError: it would leave the team directory)."""
+        """The path for the system (OutsideTeamError: it would leave the team directory)."""
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise ValueError(f"{path!r} leaves the team directory")
+            raise OutsideTeamError(
+                f"{path!r} leaves the team directory; which entry names it, `tripod verify` says "
+                "(kinds-known)"
+            )
         return self.places.full(path) or f"{self.root}/{path}"
 
     def stat(self, path: str) -> DiskStat | None:

@@ -1,5 +1,6 @@
 """What a person is told of a Nova run: how it stands, what to do next, what was wrong."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ from unittest import mock
 
 import pytest
 import recorded_panel
+import specimens
 from docs.pages import ROOT
 from doors.inside import begin, run
 
+from tripod.ledger.entry import format_canonical
 from tripod.nova.reader import NovaAgent, next_act
 from tripod.nova.runner import NovaLimits, cancel_nova, load_personas, nova_run, open_nova
 from tripod.projections.nova.run import NovaRun
@@ -140,6 +143,26 @@ def test_resume_ends_what_a_killed_cancel_left_running(folder: Path) -> None:
     assert "what still ran for it was ended (1 program)" in done.err
     assert (done.code, b"ends what was left" in done.out) == (1, False)
     assert run(folder, "nova", "resume", "tea").err.endswith("over: nothing was run\n")
+
+
+@pytest.mark.parametrize("name", ["../..", "../../../x"])
+def test_a_run_whose_name_leaves_the_team_directory_is_refused(folder: Path, name: str) -> None:
+    """As a stranger may have it, who wrote the ledger anew; nothing is written anywhere."""
+    root = f"{folder}/.nbs"
+    with Team(root) as team:
+        open_nova(team, "Tea?", load_personas(), NovaLimits(), "alex")
+    rows = specimens.read(specimens.database(root))
+    last = rows[-1]
+    body = format_canonical(json.loads(last.body or b"") | {"run": name})
+    head = dict(last.head) | {"stream": f"nova/{name}"}
+    specimens.forge(root, [*rows[:-1], last._replace(head=head, body=body)])
+    before = sorted(folder.parent.rglob("*.md"))
+    for words in (["nova", "list"], ["nova", "status", name], ["nova", "show", "tea"], ["rebuild"]):
+        done = run(folder, *words)
+        assert (done.code, "leaves the team directory; which entry" in done.err) == (3, True)
+        assert "report it" not in done.err
+    assert b"kinds-known: nova.opened: run: " in run(folder, "verify").out
+    assert sorted(folder.parent.rglob("*.md")) == before
 
 
 def test_a_bad_persona_is_named_by_its_line_in_the_file(folder: Path) -> None:
