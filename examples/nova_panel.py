@@ -72,6 +72,15 @@ def asked(prompt: str) -> tuple[str, str, str, int]:
     return cycle[-1][1], cycle[-1][2], labels[-1][1], int(labels[-1][2])
 
 
+def answered(prompt: str, script: dict[str, dict[str, Any]] = SCRIPT) -> dict[str, Any]:
+    """What the script answers to a prompt; ValueError where it has no answer."""
+    cycle, role, persona, turn = asked(prompt)
+    for key in (f"{cycle}-{role}-{persona}", persona, role):
+        if key in script:
+            return {"persona": persona, "turn": turn, **script[key]}
+    raise ValueError("the script has no answer for this turn")
+
+
 def digest_in_words(prompt: str) -> str:
     """What nobody else can have written: the digest of a prompt, as 16 words."""
     digits = sha256(prompt.encode()).hexdigest()
@@ -86,16 +95,13 @@ def main(argv: list[str]) -> int:
             script = json.load(file)
     prompt = sys.stdin.read()
     try:
-        cycle, role, persona, turn = asked(prompt)
-        keys = (f"{cycle}-{role}-{persona}", persona, role)
-        said = dict(next(script[key] for key in keys if key in script))
-    except (ValueError, StopIteration) as error:
-        why = error if str(error) else "the script has no answer for this turn"
-        sys.stderr.write(f"nova_panel: {why}\n")
+        said = answered(prompt, script)
+    except ValueError as error:
+        sys.stderr.write(f"nova_panel: {error}\n")
         return 1
     if "--digest" in argv and "analysis" in said:
         said["analysis"] += f" I was given {digest_in_words(prompt)}."
-    sys.stdout.write(json.dumps({"persona": persona, "turn": turn, **said}) + "\n")
+    sys.stdout.write(json.dumps(said) + "\n")
     return 0
 
 

@@ -23,6 +23,9 @@ Status = Literal["ok", "nonzero", "timeout", "killed", "empty_output", "bad_outp
 CANCELLED = "it was ended because it was told to"
 """The problem of a run that was cancelled: no fault of its program."""
 
+FAILED = "it says that it failed: "
+"""How the problem of a stream begins whose result is no answer but a failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -137,7 +140,7 @@ def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
     )
     if result.get("is_error") or result.get("subtype", "success") != "success":
         why = text or str(result.get("subtype"))
-        problem = f"it says that it failed: {why[:500]}"
+        problem = f"{FAILED}{why[:500]}"
         return replace(answer, status="bad_output", problem=problem)
     if wants_structure and structured is None:
         problem = "it gave no answer in the shape that was asked for"

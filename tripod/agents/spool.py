@@ -43,6 +43,7 @@ from tripod.agents.spec import (
 from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
 from tripod.projections.workers.answers import (
     CANCELLED,
+    FAILED,
     Answer,
     Output,
     Status,
@@ -400,7 +401,9 @@ def spool_result(
         status, words = _ENDS[end.outcome]
         problem = words.format(seconds=end.wall_ms / 1000, signal=end.signal, reason=end.reason)
     elif end.exit_code:
-        status, problem = "nonzero", f"it ended with exit code {end.exit_code}"
+        # A coding agent says in its stream why it failed, and nothing on standard error.
+        told = f"; {problem}" if problem.startswith(FAILED) else ""
+        status, problem = "nonzero", f"it ended with exit code {end.exit_code}{told}"
     return SpawnResult(
         status=status,
         problem=problem,

@@ -115,7 +115,7 @@ run [COMMAND]...
 
     --event EVENT        The checkpoint event; else the oldest.
     --manual             Review all since the last checkpoint, due or not.
-    --profile NAME       The reviewer's program: pythia, or a TOML file.
+    --profile NAME       The reviewer's program: pythia, or a YAML file.
     --model NAME         The model, for a program that takes one.
     --effort LEVEL       How hard it tries, for a program that takes that.
     --show PATH...       A file or folder that the program consists of, beside those it names.

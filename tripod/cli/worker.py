@@ -166,7 +166,7 @@ spawn SLUG DIR [TASK] [COMMAND]...
     --file FILE     Read the task from FILE, or - for stdin.
     --skill FILE    Put the text of FILE in front of the task.
     --name NAME     Its whole name; given again, nothing is done twice.
-    --profile NAME  The coding agent: claude, or a TOML file.
+    --profile NAME  The coding agent: claude, or a YAML file.
     --model NAME    The model, for a program that takes one.
     --effort LEVEL  How hard it tries, for a program that takes that.
     --tool TOOL...  A tool it may use; once for each.

@@ -76,6 +76,15 @@ def test_an_exit_code_of_0_alone_is_no_success(program: str, status: str, proble
     assert (done.status, done.problem) == (status, problem)
 
 
+@pytest.mark.parametrize("output", ["claude-stream-json", "text"])
+def test_what_a_coding_agent_says_of_its_failure_stands_beside_its_exit_code(output: Any) -> None:
+    """Its standard error is empty then. Of any other output no word is taken for a reason."""
+    said = {"type": "result", "is_error": True, "subtype": "success", "result": "Not logged in"}
+    done = python(f"print({json.dumps(said)!r}); raise SystemExit(1)", output=output)
+    why = "; it says that it failed: Not logged in" if output != "text" else ""
+    assert (done.status, done.problem) == ("nonzero", f"it ended with exit code 1{why}")
+
+
 @pytest.mark.parametrize(
     ("argv", "more", "problem"),
     [
