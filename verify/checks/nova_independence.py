@@ -9,10 +9,11 @@ an output that became none; words that the other was itself given, and those tha
 see (the question, how it was unpacked, earlier syntheses and critiques, what people asked, the
 personas, its own earlier answers), do not count. It ran in a namespace where the team's files,
 ``nova/`` among them, did not exist; an entry of that time and the recorded command line show it.
-What it wrote is compared as well, with what others had written before. What was in its namespace
-and cannot be judged (a lent folder, a login, variables, the network) is part of the verdict:
-*clean, except*. The check does not see a paraphrase or a translation, nor in a file or an order a
-passage that is shorter or encoded.
+What it wrote is compared as well, with what others had written before; of a stream or a transcript
+of Claude Code that is what its model and its tools said, since the rest (settings, the program's
+own prompt, errors) is the same in every run. What was in its namespace and cannot be judged (a lent
+folder, a login, variables, the network) is part of the verdict: *clean, except*. The check does not
+see a paraphrase or a translation, nor in a file or an order a passage that is shorter or encoded.
 
 **Why it matters.** Three experts who have read one another are one expert. The weight of a
 synthesis is that they came to it apart.
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.places import NOVA
@@ -49,8 +50,15 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
+from tripod.verify.isolation.breach import stream_value, without_terminal_codes
 from tripod.verify.isolation.phrases import PhraseIndex, VisiblePhrases, phrase_hashes
-from tripod.verify.isolation.runs import ERRORS, ReviewRun, ReviewText, review_runs
+from tripod.verify.isolation.runs import (
+    ERRORS,
+    TRANSCRIPT,
+    ReviewRun,
+    ReviewText,
+    review_runs,
+)
 from tripod.verify.nova.runs import (
     NO_RUN,
     nova_entries,
@@ -58,12 +66,22 @@ from tripod.verify.nova.runs import (
     untold_prompts,
     walked_prompts,
 )
-from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
+from tripod.verify.nova.turns import (
+    NovaSubject,
+    read_agent_order,
+    read_nova_subject,
+    sound_body,
+)
+from tripod.verify.sessions.claude_code import OF_THE_PROGRAM
+from tripod.verify.sessions.items import strings_of, text_at
 
 NAME = "nova-independence"
 REQUIRED = True
 NEEDS = (TABLES,)
 HELP = "take the two experts as one, or have the question answered again"
+
+OUTPUT = "its output"
+STREAM = "claude-stream-json"
 
 Known = Callable[[int], bool]
 
@@ -203,6 +221,11 @@ class _Cycle:
         self.runs = [
             one for one in review_runs(evidence, ROLE, front) if one.spawn in sources.subjects
         ]
+        for run in self.runs:
+            order = read_agent_order(evidence, run.seq) or {}
+            mixed = (TRANSCRIPT, *([OUTPUT] if order.get("output") == STREAM else []))
+            parts = (_by_agent(one) if one.what in mixed else (one,) for one in run.wrote)
+            run.wrote = [part for one in parts for part in one]
         self.written = {name: _Written() for name in dict.fromkeys(map(self.persona, self.runs))}
         spawns = {run.spawn for run in self.runs}
         gone = {run.spawn for run in self.runs if not run.wrote}
@@ -239,12 +262,14 @@ class _Cycle:
                     yield self.finding(text.seq, message, "failure", words)
             ended = self.ends.get(run.spawn) or 0
             grade: Severity = "warning" if run.level == "namespace" else "failure"
+            told: set[str] = set()
             for text in run.wrote:
                 known_too = _either(known, given.__contains__)
                 for name, words, since in self.echoes(who, text, known_too):
-                    if since < ended:
-                        place = f"{text.what} (run {run.spawn[:8]}, {who})"
-                        message = f"{front}: {place} repeats {RUN} words in a row of {name}"
+                    place = f"{text.what} (run {run.spawn[:8]}, {who})"
+                    message = f"{front}: {place} repeats {RUN} words in a row of {name}"
+                    if since < ended and message not in told:
+                        told.add(message)
                         yield self.finding(text.seq, message, grade, words)
 
     def finding(
@@ -357,6 +382,38 @@ class _Written:
         """Hold a text."""
         self.index.add(len(self.since), words_of(text), known)
         self.since.append(seq)
+
+
+def _by_agent(text: ReviewText) -> Iterator[ReviewText]:
+    """A stream or a transcript without what its program says in every run, each message by itself.
+
+    Else the end of a prompt and the beginning of an answer would be words that experts share.
+    """
+    plain: list[str] = []
+    for line in without_terminal_codes(text.raw).split("\n"):
+        value = stream_value(line)
+        if value is None:
+            plain.append(line)
+        elif said := "\n".join(strings_of(_said_by_agent(value))):
+            yield replace(text, text=said)
+    if any(plain):
+        yield replace(text, text="\n".join(plain))
+
+
+def _said_by_agent(value: Any) -> Any:
+    """What the model and its tools say in a line of Claude Code; another program's line whole."""
+    kind = text_at(value, "type")
+    if not kind or not (text_at(value, "session_id") or text_at(value, "sessionId")):
+        return value
+    if kind == "result":
+        return not value.get("is_error") and [value.get("result"), value.get("structured_output")]
+    if kind == "attachment":
+        return text_at(value, kind, "type") not in OF_THE_PROGRAM and value[kind]
+    message = value.get("message")
+    is_own = value.get("isSynthetic") or value.get("ownNote")  # words of the program to its model
+    if kind not in ("assistant", "user") or is_own or not isinstance(message, dict):
+        return None
+    return message.get("model") != "<synthetic>" and message.get("content")
 
 
 def _hashes(texts: Sequence[ReviewText]) -> set[int]:

@@ -197,6 +197,9 @@ _ATTACHED: dict[str, tuple[Channel, str]] = {
 }
 """Attachments: the channel by which their text comes, and the fields beside ``type``."""
 
+OF_THE_PROGRAM = frozenset(kind for kind, (way, _) in _ATTACHED.items() if way == "system")
+"""Attachments that the program writes in every session, of no file."""
+
 _TOLD_OF_CALLS = fields("hook_additional_context hook_success hook_system_message")
 """What a hook says of a call beside the answer; what it says of one that it denies is that."""
 
