@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["GOLDEN", "NAME", "PANEL", "QUESTION", "panel_module", "without_numbers"]
+__all__ = ["GOLDEN", "HERE", "NAME", "PANEL", "QUESTION", "panel_module", "without_numbers"]
 
 HERE = Path(__file__).resolve().parent
 PANEL = HERE.parent / "examples" / "nova_panel.py"

@@ -260,20 +260,25 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
     """The form of an answer, its keys and values, and the text beside them."""
     whole = _unfenced(text)
     if whole.lstrip().startswith("{"):
+        broken = "the answer begins as JSON, and cannot be read as such: "
         try:
             refuse_deep_json(whole)
-            value = json.loads(whole, object_pairs_hook=_once)
-            is_text = _HALF.search(json.dumps(value, ensure_ascii=False)) is None
         except ValueError as error:
-            raise MalformedError(
-                f"the answer begins as JSON, and cannot be read as such: {error}"
-            ) from error
-        if not is_text:  # no entry can hold it
+            raise MalformedError(f"{broken}{error}") from error
+        try:
+            value = json.loads(whole, object_pairs_hook=_once)
+        except MalformedError as error:
+            raise MalformedError(f"{broken}{error}") from error
+        except ValueError as error:  # whose words differ from one version of Python to the next
+            hint = "look for a comma, a quote or a bracket that is missing or too many"
+            raise MalformedError(f"{broken}{hint}") from error
+        if _HALF.search(json.dumps(value, ensure_ascii=False)):  # no entry can hold it
             raise MalformedError("the answer holds half of a character, such as \\ud800")
         return "json", value, ""
     fence = _FENCE.match(text.lstrip())
     if fence is not None:
-        entries = read_setting_entries(fence[1].encode("utf-8", "replace"))
+        head = f"\n{fence[1]}".encode("utf-8", "replace")  # lines count as in the answer
+        entries = read_setting_entries(head)
         values = _once((key, value) for key, _, value in entries)
         return "front-matter", values, text.lstrip()[fence.end() :]
     if _EPISTEMIC.search(text):

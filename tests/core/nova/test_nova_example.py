@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from paneled import Driver, Reply, carry_on, check_run, paper
-from worked import GOLDEN, NAME, QUESTION, panel_module, without_numbers
+from worked import GOLDEN, HERE, NAME, QUESTION, panel_module, without_numbers
 
+from tripod.errors import MalformedError
+from tripod.projections.nova.answers import read_answer
 from tripod.projections.nova.files import nova_status
 from tripod.projections.nova.tables import NOVA
 
@@ -54,6 +56,32 @@ def test_the_worked_example_is_the_golden_one() -> None:
     for name, file in files.items():
         assert file is not None
         assert without_numbers(file.data.decode()) == GOLDEN[name]
+
+
+def test_prompts_have_the_golden_words() -> None:
+    """Later versions compute the prompts of recorded runs again: other words would blame these.
+
+    A prompt that is worded otherwise needs a new version of ``nova.opened``; these words stay for
+    the runs of this one (docs/decisions/0037).
+    """
+    driver, _ = scripted(MODULE.SCRIPT)
+    with paper(driver) as team:
+        team.open(QUESTION)
+        carry_on(team, NAME)
+    behind = (one.decode().partition("# The question")[2] for one in driver.prompts.values())
+    prompts = "".join(f"=====\n# The question{text}" for text in behind)  # personas are files
+    assert prompts == (HERE / "golden/nova/prompts.txt").read_text()
+
+
+def test_refusals_have_the_golden_words() -> None:
+    """They stand in the prompt of the next try, which is computed again as well."""
+    golden = json.loads((HERE / "golden/nova/refusals.json").read_text())
+    for role, answer, words in golden:
+        try:
+            said = read_answer(role, answer).problem
+        except MalformedError as error:
+            said = str(error)
+        assert (answer, said) == (answer, words)
 
 
 @pytest.mark.parametrize("uncertainty", [0.3501, 0.35000001])
