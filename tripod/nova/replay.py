@@ -48,6 +48,7 @@ from tripod.projections.nova.tables import (
     fold_nova_run,
     nova_entries_of,
 )
+from tripod.projections.nova.tape import format_tape
 from tripod.projections.nova.turns import ROLE
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
@@ -122,7 +123,7 @@ def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
             tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)
-    return output, write_tape(tape)
+    return output, format_tape(tape)
 
 
 class Tapes:

@@ -59,6 +59,7 @@ from tripod.verify.isolation.runs import (
     ReviewText,
     review_runs,
 )
+from tripod.verify.nova.orders import RunOrders
 from tripod.verify.nova.runs import (
     NO_RUN,
     nova_entries,
@@ -116,6 +117,7 @@ class _Panel:
 class _Sources:
     """What entries are, by their numbers: turns, and ends and deliveries of agents' runs."""
 
+    orders: RunOrders
     turns: dict[int, _Turn] = field(default_factory=dict)
     runs: dict[int, str] = field(default_factory=dict)
     subjects: dict[str, NovaSubject] = field(default_factory=dict)
@@ -130,7 +132,8 @@ def judge(evidence: Evidence) -> Outcome:
     if not (rows or runs):
         return not_applicable(NAME, NO_RUN)
     panels = {name: _panel(evidence, name) for (name,) in runs}
-    sources = _Sources({t.seq: t for panel in panels.values() for t in panel.turns})
+    turns = {t.seq: t for panel in panels.values() for t in panel.turns}
+    sources = _Sources(RunOrders(evidence), turns)
     cycles: dict[tuple[str, int], None] = {}
     ends: dict[str, int | None] = {}
     for spawn, subject, ended in rows:
@@ -352,6 +355,9 @@ class _Cycle:
             who = f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
             for problem in run.unread:
                 yield f"{who}: {problem}"
+            strange = self.sources.orders.strange(run.spawn, self.sources.subjects[run.spawn])
+            if strange:
+                yield f"{who}: {strange}"
             if not run.level:
                 yield f"{who}: no entry says how it was kept apart"
             elif run.level != "namespace":

@@ -1,0 +1,394 @@
+"""Orders of the agents of Nova runs, each held against those of the time before. Pure.
+
+A file, a variable or a word of a command line may hold a text in any spelling, so that a search for
+words proves little. An order that equals one of the time when no other expert of the cycle had been
+asked cannot hold what such an expert said: there was nothing to be said yet.
+
+Of an order that differs nothing is known. A run that is resumed in another shell has one, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.ledger.kinds.agents import ENDED
+from tripod.ledger.kinds.nova import OPENED
+from tripod.projections.nova.run import DueTurn
+from tripod.projections.nova.tape import format_tape
+from tripod.projections.nova.turns import ROLE
+from tripod.projections.workers.answers import CANCELLED
+from tripod.verify.check import Evidence
+from tripod.verify.isolation.runs import erased_in_run, run_namespace
+from tripod.verify.nova.runs import nova_entries
+from tripod.verify.nova.turns import (
+    NovaSubject,
+    read_agent_order,
+    read_agent_output,
+    read_nova_subject,
+    sound_body,
+)
+
+_FEW = 4  # differences that are told; of more, their number
+_NEAR = 8  # earlier orders that one is compared with in words: the last of them
+_LONGEST = 60  # characters of a name that are shown
+
+_TAPE = "the tape of its turn"
+_FOLDER = r"/[0-9a-f]{16}-%s(?=/|$)"
+_PLAYED = r"/tripod-fork-[a-z0-9_]{8}/%s(?=\.)"
+
+
+class PlainOrder(NamedTuple):
+    """What an agent's program was given beside its prompt, without what is each attempt's own.
+
+    That is the name of its private folder, and of a turn that is played from a tape the tape, if it
+    is what the record gives. ``files`` are what they are, the path where it is known, the digest.
+    """
+
+    argv: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str, str], ...]
+    fields: tuple[tuple[str, str], ...]
+
+
+class _Made(NamedTuple):
+    """An order: its entry, the last entry of what was given by it, and what that was.
+
+    ``plain`` None: it cannot be read. ``is_played``: it plays the tape that the record gives.
+    """
+
+    seq: int
+    last: int
+    plain: PlainOrder | None
+    is_played: bool
+
+
+class _Tape(NamedTuple):
+    """What plays a turn of a parent again: answers by prompts, digest, form of output, its path."""
+
+    answers: dict[str, tuple[int, str]]
+    digest: str
+    output: str
+    path: re.Pattern[str]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The orders of a run, by the agents' runs; ``first`` has since when each was there.
+
+    ``asked`` has for each cycle when each of its experts was first asked, ``played`` the cycles of
+    which an expert speaks from a tape of ``parent``.
+    """
+
+    parent: str = ""
+    parent_turn: int = 0
+    made: dict[str, _Made] = field(default_factory=dict)
+    by_time: list[_Made] = field(default_factory=list)
+    first: dict[PlainOrder, int] = field(default_factory=dict)
+    asked: dict[int, dict[str, int]] = field(default_factory=dict)
+    played: set[int] = field(default_factory=set)
+
+    def others(self, cycle: int, but: str) -> int | None:
+        """When another expert of a cycle than this one was first asked; None: none was."""
+        found = self.asked.get(cycle, {})
+        return min((seq for persona, seq in found.items() if persona != but), default=None)
+
+    def latest(self, until: int) -> list[_Made]:
+        """The last orders that were there at an entry."""
+        end = bisect_right(self.by_time, until, key=lambda made: made.last)
+        return self.by_time[max(0, end - _NEAR) : end]
+
+
+class RunOrders:
+    """The orders of all Nova runs of a ledger, each run read once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.runs: dict[str, _Run] = {}
+
+    def strange(self, spawn: str, of: NovaSubject) -> str:
+        """What nobody can tell of an expert's order, in words; '' where it holds nothing new."""
+        own = self._run(of.run)
+        made = own.made.get(spawn)
+        if made is None:
+            return ""
+        # What is played was said in the parent; what a live program is given is judged from there.
+        runs = [own] if made.is_played else list(self._behind(of))
+        asked = [seq for run in runs if (seq := run.others(of.cycle, of.persona)) is not None]
+        if not asked or made.last < min(asked):
+            return ""
+        if made.plain is None:
+            return "its order cannot be compared with those before"
+        if any(run.first.get(made.plain, made.last) <= min(asked) for run in runs):
+            return ""
+        before = [one for run in runs for one in run.latest(min(asked))]
+        said = f"its order (entry {made.seq}) came when another expert had been asked (entry "
+        said += f"{min(asked)})"
+        if not before:
+            return f"{said}, and there is none before to compare it with"
+        told = [
+            (list(_differences(made.plain, one.plain)), one.seq)
+            for one in before
+            if one.plain is not None
+        ]
+        words, seq = min(told, key=lambda one: (len(one[0]), -one[1]))
+        more = [f"{len(words) - _FEW} more"] if len(words) > _FEW else []
+        shown = ", ".join(words[:_FEW] + more)
+        return f"{said}, and differs from all before, from that of entry {seq} in {shown}"
+
+    def _behind(self, of: NovaSubject) -> Iterator[_Run]:
+        """A run and, as far as experts of this cycle are played from there, those before it."""
+        name, seen = of.run, set[str]()
+        while name and name not in seen:
+            seen.add(name)
+            run = self._run(name)
+            yield run
+            name = run.parent if of.cycle in run.played else ""
+
+    def _run(self, name: str) -> _Run:
+        if name not in self.runs:
+            self.runs[name] = self._read(name)
+        return self.runs[name]
+
+    def _read(self, name: str) -> _Run:
+        evidence, found = self.evidence, _Run()
+        rows = evidence.query("SELECT min(seq) FROM nova_entries WHERE run = ?", name)
+        opened = None if rows[0][0] is None else sound_body(evidence, rows[0][0], OPENED)
+        if opened is not None and opened.get("parent"):
+            found.parent, found.parent_turn = opened["parent"], opened.get("parent_turn") or 0
+            for _, kind, body in nova_entries(evidence, found.parent):
+                if kind != "nova.turn.recorded" or body is None or body["role"] != "expert":
+                    continue
+                if body["turn"] <= found.parent_turn:
+                    found.played.add(body["cycle"])
+        rows = evidence.query(
+            "SELECT spawn, seq, subject, attempt, ended FROM agents"
+            " WHERE role = ? AND subject >= ? AND subject < ? ORDER BY seq",
+            ROLE, f"{name}/", f"{name}0",
+        )  # fmt: skip
+        known: dict[PlainOrder, PlainOrder] = {}
+        for spawn, seq, subject, attempt, ended in rows:
+            of = read_nova_subject(subject)
+            if of is None:
+                continue
+            tape = _tape(evidence, found.parent, of, seq) if found.parent else None
+            made = _made(evidence, spawn, (seq, ended), (subject, attempt), tape)
+            if of.role == "expert":
+                found.asked.setdefault(of.cycle, {}).setdefault(of.persona, seq)
+            found.made[spawn] = made
+            if made.plain is not None:
+                plain = known.setdefault(made.plain, made.plain)
+                found.made[spawn] = made._replace(plain=plain)
+                found.first[plain] = min(found.first.get(plain, made.last), made.last)
+        found.by_time = sorted(
+            (made for made in found.made.values() if made.plain is not None),
+            key=lambda made: made.last,
+        )
+        return found
+
+
+def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tape | None:
+    """The tape of a turn, from what the record of the parent had when its player was ordered."""
+    key = DueTurn(of.role, of.persona, of.cycle, 0).key
+    rows = evidence.query(
+        "SELECT seq, ended FROM agents WHERE role = ? AND subject = ? AND state = 'ended'"
+        " AND ended < ? ORDER BY attempt",
+        ROLE, f"{parent}/{key}", before,
+    )  # fmt: skip
+    answers: dict[str, tuple[int, str]] = {}
+    output = "text"
+    for seq, ended in rows:
+        order, body = read_agent_order(evidence, seq), sound_body(evidence, ended, ENDED)
+        stdin = None if order is None else order.get("stdin")
+        data = None if body is None else read_agent_output(evidence, ended, body["stdout"])
+        if order is None or body is None or data is None or not isinstance(stdin, dict):
+            return None
+        if body.get("problem") != CANCELLED or data.strip():
+            output = str(order.get("output"))
+            text = data.decode("utf-8", "replace")
+            answers[str(stdin.get("sha256"))] = body.get("exit_code") or 0, text
+    if not answers:
+        return None
+    digest = sha256(format_tape(answers).encode()).hexdigest()
+    return _Tape(answers, digest, output, re.compile(_PLAYED % re.escape(key)))
+
+
+def _made(
+    evidence: Evidence,
+    spawn: str,
+    at: tuple[int, int | None],
+    errand: tuple[str, int],
+    tape: _Tape | None,
+) -> _Made:
+    """An order, and what was given by it beside the prompt; ``at``: its entry, and its end's."""
+    seq, ended = at
+    order = read_agent_order(evidence, seq)
+    prompt, last = "", seq
+    files: list[tuple[str, str, str]] = []
+    for (given,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", spawn):
+        body = evidence.body(given)
+        if erased_in_run(evidence, given):
+            order = None  # what is left of it is no digest
+        elif body.get("channel") == "prompt" and not prompt:
+            prompt = str(body.get("sha256"))
+        else:
+            files.append((str(body.get("channel")), "", str(body.get("sha256"))))
+            last = max(last, given)
+    has_tape = tape is not None and any(digest == tape.digest for *_, digest in files)
+    is_played = has_tape and tape is not None and _is_played(evidence, tape, prompt, ended)
+    try:
+        plain = None if order is None else _plain(order, files, prompt, errand)
+    except RecursionError:
+        plain = None
+    if plain is not None and tape is not None and is_played:
+        plain = _without_tape(plain, tape)
+    return _Made(seq, last, plain, is_played)
+
+
+def _is_played(evidence: Evidence, tape: _Tape, prompt: str, ended: int | None) -> bool:
+    """Whether an agent answered as the tape does: whatever else it was given changed nothing."""
+    answer = tape.answers.get(prompt)
+    body = None if ended is None else sound_body(evidence, ended, ENDED)
+    if answer is None or ended is None or body is None:
+        return answer is not None  # it has not answered
+    data = read_agent_output(evidence, ended, body["stdout"])
+    return data is not None and data.decode("utf-8", "replace") == answer[1]
+
+
+def _plain(
+    order: Mapping[str, Any],
+    given: list[tuple[str, str, str]],
+    prompt: str,
+    errand: tuple[str, int],
+) -> PlainOrder:
+    """An order without its prompt and the name of its private folder."""
+    left = dict(order)
+    argv: list[str] = left.pop("argv") if _is_texts(left.get("argv")) else []
+    names = left.get("set_env")
+    is_plain = isinstance(names, dict) and _is_texts(list(names.values()))
+    variables: dict[str, str] = left.pop("set_env") if is_plain else {}
+    stdin = left.get("stdin")
+    if isinstance(stdin, dict) and stdin.keys() == {"sha256", "size"} and stdin["sha256"] == prompt:
+        del left["stdin"]  # it is what was delivered, which others compute again
+    sealed = left.pop("sealed") if isinstance(left.get("sealed"), list) else []
+    files = [*given, *(_sealed(one, argv) for one in sealed)]
+    placed = _placed(argv, *errand)
+    if placed is None:
+        left.pop("cwd", None)
+        placed = str
+    elif isinstance(left.get("cwd"), str):
+        left["cwd"] = placed(left["cwd"])
+    return PlainOrder(
+        tuple(map(placed, argv)),
+        tuple(sorted((name, placed(text)) for name, text in variables.items())),
+        tuple(sorted(files)),
+        tuple(sorted((name, json.dumps(one, sort_keys=True)) for name, one in left.items())),
+    )
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _sealed(one: Any, argv: list[str]) -> tuple[str, str, str]:
+    """A file in memory: its path stands behind the word that its descriptor takes."""
+    word = one.get("word") if isinstance(one, dict) else None
+    if type(word) is int and 0 <= word < len(argv) - 1:
+        return "sealed", argv[word + 1], str(one.get("sha256"))
+    return "sealed", "", json.dumps(one, sort_keys=True)
+
+
+def _placed(argv: list[str], subject: str, attempt: int) -> Callable[[str], str] | None:
+    """What takes the name of an attempt's private folder out of a text.
+
+    None: no program in this namespace sees that folder, and no text of its order has to name it.
+    """
+    if run_namespace(argv)[0] and "--chdir" in argv:
+        return None
+    name = f"{ROLE}-{subject}-{attempt}".replace("/", "+")
+    folder = re.compile(_FOLDER % re.escape(name))
+    return lambda text: folder.sub("/its folder", text)
+
+
+def _without_tape(plain: PlainOrder, tape: _Tape) -> PlainOrder:
+    """An order that plays a tape, with neither the tape nor its path."""
+
+    def taken(path: str) -> str:
+        return tape.path.sub("/its tape", path)
+
+    files = [
+        (what, taken(path), _TAPE if digest == tape.digest else digest)
+        for what, path, digest in plain.files
+    ]
+    form = "output", json.dumps(tape.output)
+    return plain._replace(
+        argv=tuple(map(taken, plain.argv)),
+        files=tuple(sorted(files)),
+        fields=tuple((one[0], _TAPE) if one == form else one for one in plain.fields),
+    )
+
+
+# What differs -----------------------------------------------------------------------------------
+
+
+def _differences(one: PlainOrder, other: PlainOrder) -> Iterator[str]:
+    """What an order has otherwise than another one, in words, without a value."""
+    mine, theirs = dict(one.variables), dict(other.variables)
+    for name in sorted(mine.keys() | theirs.keys()):
+        if mine.get(name) != theirs.get(name):
+            yield f"the variable {_name(name)}"
+    yield from _words(one.argv, other.argv)
+    yield from _files(one.files, other.files)
+    fields, others = dict(one.fields), dict(other.fields)
+    for name in sorted(fields.keys() | others.keys()):
+        if fields.get(name) != others.get(name):
+            yield f"its {_name(name)}"
+
+
+def _name(text: str) -> str:
+    """A name as it may be shown: no control byte of it reaches a terminal."""
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+
+
+def _words(one: tuple[str, ...], other: tuple[str, ...]) -> Iterator[str]:
+    """Which words of a command line are others, by their places; the program is word 1."""
+    if one == other:
+        return
+    pairs = enumerate(zip(one, other, strict=False))
+    first = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    ends = enumerate(zip(one[first:][::-1], other[first:][::-1], strict=False))
+    short = min(len(one), len(other)) - first
+    same = next((at for at, (a, b) in ends if a != b), short)
+    last = len(one) - same
+    if last == first:
+        yield f"its command line, which lacks words behind word {first}"
+    elif last == first + 1:
+        yield f"word {last} of its command line"
+    else:
+        yield f"words {first + 1} to {last} of its command line"
+
+
+def _files(
+    one: tuple[tuple[str, str, str], ...], other: tuple[tuple[str, str, str], ...]
+) -> Iterator[str]:
+    """Which files are others, by their paths, or else by the beginning of their digests."""
+    more = list((Counter(one) - Counter(other)).elements())
+    less = list((Counter(other) - Counter(one)).elements())
+    named = {digest for _, path, digest in more if path}
+    for what, path, digest in more:
+        if path:
+            yield f"the file {_name(path)}"
+        elif digest not in named:
+            noun = "a file" if what in ("file", "sealed") else f"a {_name(what)}"
+            yield f"{noun} with the digest {_name(digest[:12])}"
+    places = {path for _, path, _ in more}
+    for path in sorted({path for _, path, _ in less if path not in places}):
+        yield f"the file {_name(path)}, which it lacks"
+    if len(less) > len(more) and not any(path for _, path, _ in less):
+        yield "a file that it lacks"
