@@ -13,7 +13,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -111,6 +111,9 @@ class RunOrders:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.runs: dict[str, _Run] = {}
+        self.handed: dict[str, list[int]] = {}
+        for seq, spawn in evidence.query("SELECT seq, spawn FROM handed ORDER BY seq"):
+            self.handed.setdefault(spawn, []).append(seq)
 
     def strange(self, spawn: str, of: NovaSubject) -> str:
         """What nobody can tell of an expert's order, in words; '' where it holds nothing new."""
@@ -127,20 +130,20 @@ class RunOrders:
             return "its order cannot be compared with those before"
         if any(run.first.get(made.plain, made.last) <= min(asked) for run in runs):
             return ""
-        before = [one for run in runs for one in run.latest(min(asked))]
-        said = f"its order (entry {made.seq}) came when another expert had been asked (entry "
+        said = f"its order (entry {made.seq}) came after that of another expert (entry "
         said += f"{min(asked)})"
-        if not before:
-            return f"{said}, and there is none before to compare it with"
-        told = [
-            (list(_differences(made.plain, one.plain)), one.seq)
-            for one in before
+        before = [
+            (list(_differences(made.plain, one.plain)), -one.seq)
+            for run in runs
+            for one in run.latest(min(asked))
             if one.plain is not None
         ]
-        words, seq = min(told, key=lambda one: (len(one[0]), -one[1]))
+        if not before:
+            return f"{said}, and there is none to compare it with"
+        words, seq = min(before, key=lambda one: (len(one[0]), one[1]))
         more = [f"{len(words) - _FEW} more"] if len(words) > _FEW else []
         shown = ", ".join(words[:_FEW] + more)
-        return f"{said}, and differs from all before, from that of entry {seq} in {shown}"
+        return f"{said} and is like none before that; from entry {-seq} it differs in {shown}"
 
     def _behind(self, of: NovaSubject) -> Iterator[_Run]:
         """A run and, as far as experts of this cycle are played from there, those before it."""
@@ -178,7 +181,8 @@ class RunOrders:
             if of is None:
                 continue
             tape = _tape(evidence, found.parent, of, seq) if found.parent else None
-            made = _made(evidence, spawn, (seq, ended), (subject, attempt), tape)
+            handed = self.handed.get(spawn, [])
+            made = _made(evidence, handed, (seq, ended), (subject, attempt), tape)
             if of.role == "expert":
                 found.asked.setdefault(of.cycle, {}).setdefault(of.persona, seq)
             found.made[spawn] = made
@@ -221,17 +225,20 @@ def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tap
 
 def _made(
     evidence: Evidence,
-    spawn: str,
+    handed: Sequence[int],
     at: tuple[int, int | None],
     errand: tuple[str, int],
     tape: _Tape | None,
 ) -> _Made:
-    """An order, and what was given by it beside the prompt; ``at``: its entry, and its end's."""
+    """An order, and what was given by it beside the prompt; ``at``: its entry, and its end's.
+
+    ``handed`` are the entries of all that was given.
+    """
     seq, ended = at
     order = read_agent_order(evidence, seq)
     prompt, last = "", seq
     files: list[tuple[str, str, str]] = []
-    for (given,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", spawn):
+    for given in handed:
         body = evidence.body(given)
         if erased_in_run(evidence, given):
             order = None  # what is left of it is no digest

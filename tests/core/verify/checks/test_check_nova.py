@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import drafts
 import pytest
 from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said, speak
 from specimens import Row, database, forge, read
@@ -15,7 +17,7 @@ from tripod.agents.spec import McpServer, Parameters
 from tripod.errors import BadArgumentError
 from tripod.ledger.entry import format_canonical
 from tripod.ledger.kinds import nova as kinds
-from tripod.nova import runner
+from tripod.nova import replay, runner
 from tripod.nova.replay import fork_nova, opening_again
 from tripod.nova.runner import (
     NovaLimits,
@@ -572,6 +574,119 @@ LEAKS: dict[str, dict[str, Any]] = {
 }
 
 
+_BASE64 = b64encode(ANALYSES["security"].encode()).decode()
+_IN_ARGV = ("/usr/bin/bwrap", "--unshare-all", "--", "panel", _BASE64)
+HIDDEN: dict[str, dict[str, Any]] = {
+    "the variable 'HINT'": {"order": {"set_env": {"HINT": _BASE64}}},
+    "word 5 of its command line": {"order": {"argv": _IN_ARGV}},
+    f"a file with the digest '{sha256(_BASE64.encode()).hexdigest()[:12]}'": {
+        "files": (_BASE64.encode(),)
+    },
+    "the variable 'SAID'": {"order": {"set_env": {"SAID": "a writer of its own"}}},
+    r"the variable '\x1b[31mX\u202e'": {"order": {"set_env": {"\x1b[31mX\u202e": "many"}}},
+    "its 'model'": {"order": {"parameters": Parameters(model="many files")}},
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+@pytest.mark.parametrize("persona", ["performance", "integration"])
+def test_what_may_hold_another_expert_in_another_spelling(
+    what: str, persona: str, root: str
+) -> None:
+    """In base64, or in a few words: nobody can tell that nothing of another expert is in it."""
+    panel(root, _odd(persona, **HIDDEN[what]))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    (message,) = found["independence"]
+    assert f"cycle 1, {persona} (" in message
+    assert message.endswith(f" it differs in {what}")
+    assert message.isprintable()
+
+
+def test_an_order_like_those_before_another_expert_was_asked(root: str) -> None:
+    """A run may be resumed by another program before a cycle, and experts are asked again."""
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        other = {"set_env": {"PATH": "/opt/bin"}} if turn.cycle > 1 or turn.role == "unpack" else {}
+        epistemic = {"know": 0.5, "uncertainty": 0.7 - 0.4 * (turn.cycle > 1)}
+        says = {"epistemic": epistemic} if turn.role == "synthesis" else {}
+        lost = turn.persona == "security" and attempt == 1
+        return Agent(None if lost else said(turn.role, turn.persona, **says), order=other)
+
+    name = panel(root, script)
+    with Team(root) as team:
+        assert runner.nova_run(team.source, name).number == 2
+    assert blamed(root) == {}
+
+
+def test_a_second_try_of_the_first_expert_is_after_the_others(root: str) -> None:
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        is_again = turn.persona == "security" and attempt == 2
+        order = {"set_env": {"HINT": "YQ=="}} if is_again else {}
+        lost = turn.persona == "security" and attempt == 1
+        return Agent(None if lost else said(turn.role, turn.persona), order=order)
+
+    panel(root, script)
+    (message,) = blamed(root)["independence"]
+    assert "cycle 1, security (" in message
+    assert message.endswith("it differs in the variable 'HINT'")
+
+
+def test_a_file_that_an_earlier_agent_is_said_later_to_have_had(root: str) -> None:
+    """The coordinator's own run is said to have had the file too, when the answer was known."""
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        if turn.persona != "integration":
+            return Agent(said(turn.role, turn.persona))
+        with Team(root) as team, team.act() as act:
+            sql = "SELECT spawn FROM agents WHERE subject LIKE '%-unpack-%'"
+            (spawn,) = act.transaction.tables.execute(sql).fetchone()
+            act.append([drafts.delivered(spawn, "file", _BASE64.encode(), ())])
+        return Agent(said(turn.role, turn.persona), files=(_BASE64.encode(),))
+
+    panel(root, script)
+    (message,) = blamed(root)["independence"]
+    assert "cycle 1, integration (" in message
+
+
+def test_a_second_prompt(root: str) -> None:
+    def script(turn: DueTurn, _: int) -> Agent:
+        return Agent(said(turn.role, turn.persona))
+
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        play(team, name, script)
+        sql = "SELECT spawn FROM agents WHERE subject LIKE '%-expert-integration'"
+        (spawn,) = team.store.db.execute(sql).fetchone()
+        with team.act() as act:
+            act.append([drafts.delivered(spawn, "prompt", _BASE64.encode(), ())])
+    (message,) = blamed(root)["independence"]
+    assert "it differs in a 'prompt' with the digest" in message
+
+
+FOLDERS = "/usr/bin/bwrap", "--unshare-all", "--chdir", "/work", "--", "panel"
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_the_private_folder_of_each_attempt_is_its_own(root: str, *, is_inside: bool) -> None:
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        at = f"/run/tripod-0/{'01234567' * 2}-nova-{name}+{turn.key}-{attempt}"
+        env = {} if is_inside else {"HOME": f"{at}/home"}
+        argv = FOLDERS if is_inside else ("panel",)
+        order = {"argv": argv, "cwd": at if is_inside else f"{at}/work", "set_env": env}
+        level = "namespace" if is_inside else "folder"
+        return Agent(said(turn.role, turn.persona), order=order, level=level)
+
+    with Team(root) as team:
+        play(team, name, script)
+    found = blamed(root)
+    assert found.keys() == (set() if is_inside else {"independence"})
+    assert "its order" not in str(found)
+
+
 @pytest.mark.parametrize("what", LEAKS)
 def test_the_words_of_another_expert(what: str, root: str) -> None:
     panel(root, _odd("performance", **LEAKS[what]))
@@ -824,3 +939,100 @@ def test_a_fork_of_no_run(root: str) -> None:
     found = blamed(root)
     assert found.keys() == {"order"}
     assert "which had 0 turns" in found["order"][0]
+
+
+PLAYER = b"#!/bin/sh\necho what stands on the tape\n"
+
+
+def _played(root: str, parent: str, most: int, **live: Any) -> Any:
+    """A script in which the first turns are played as a fork's are, the others by a program."""
+    count = iter(range(1, 100))
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        number = next(count)
+        if number > most:
+            return Agent(said(turn.role, turn.persona), **live)
+        with Team(root) as team:
+            _, tape = replay._tape_of(team, parent, turn.key)
+        path = f"/run/tripod-fork-{number:08}/{turn.key}.json"
+        order = {"argv": ("/usr/bin/bwrap", "--unshare-all", "--", "player", path)}
+        files = (PLAYER, tape.encode())
+        return Agent(said(turn.role, turn.persona), order=order, files=files)
+
+    return script
+
+
+def _forked(root: str, name: str, most: int, script: Any) -> None:
+    with Team(root) as team:
+        play(team, fork_nova(team, name, most, "alex"), script)
+
+
+@pytest.mark.parametrize("most", range(1, 9))
+def test_a_fork_that_is_played_from_tapes(most: int, root: str) -> None:
+    """Cut anywhere, also amid a cycle: its program is given what the parent's was."""
+    name = panel(root)
+    _forked(root, name, most, _played(root, name, most))
+    _forked(root, f"{name}-2", most, _played(root, f"{name}-2", most))
+    assert blamed(root) == {}
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_a_fork_amid_a_cycle_whose_program_is_another(most: int, root: str) -> None:
+    """What the played experts say was known before the fork began."""
+    name = panel(root)
+    _forked(root, name, most, _played(root, name, most, order={"set_env": {"HINT": _BASE64}}))
+    (message,) = blamed(root)["independence"]
+    assert message.count("differs in the variable 'HINT'") == 4 - most
+    assert f"{name}-2, cycle 1, integration (" in message
+
+
+def _doctored(persona: str, change: Callable[[Agent], Agent], script: Any) -> Any:
+    def other(turn: DueTurn, attempt: int) -> Agent:
+        agent: Agent = script(turn, attempt)
+        return change(agent) if turn.persona == persona else agent
+
+    return other
+
+
+def _taped(agent: Agent) -> Agent:
+    tape = json.loads(agent.files[1]) | {"0" * 64: [0, "a writer of its own"]}
+    return agent._replace(files=(PLAYER, json.dumps(tape).encode()))
+
+
+DOCTORED: dict[str, Callable[[Agent], Agent]] = {
+    "a file with the digest": _taped,
+    "the variable 'HINT'": lambda one: one._replace(
+        order={**one.order, "set_env": {"HINT": _BASE64}}
+    ),
+    "word 5 of its command line": lambda one: one._replace(
+        order={"argv": (*one.order["argv"][:-1], f"/run/{_BASE64[:8]}/1-expert-integration.json")}
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DOCTORED)
+def test_a_tape_that_holds_more_than_the_record_gives(what: str, root: str) -> None:
+    name = panel(root)
+    _forked(root, name, 4, _doctored("integration", DOCTORED[what], _played(root, name, 4)))
+    found = blamed(root)
+    assert found.keys() == {"independence"}
+    assert f"{name}-2, cycle 1, integration (" in found["independence"][0]
+    assert what in found["independence"][0]
+
+
+def test_a_program_with_the_tape_beside_it(root: str) -> None:
+    """It was given what all of its fork were, and that may be what the parent's experts said."""
+    name = panel(root)
+    usual = _played(root, name, 3)
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        agent: Agent = usual(turn, attempt)
+        agent = agent._replace(files=(_BASE64.encode(), *agent.files[1:]))
+        other = said(turn.role, turn.persona, analysis="Nobody asked me that before.")
+        return agent._replace(says=other) if turn.persona == "performance" else agent
+
+    _forked(root, name, 3, script)
+    found = blamed(root)
+    assert "order" in found
+    assert f"{name}-2, cycle 1, performance (" in found["independence"][0]
+    assert f"{name}-2, cycle 1, security (" not in found["independence"][0]
