@@ -1,19 +1,26 @@
 """Each expert of a Nova run judged without the words of the others: shown so, broken, or untold.
 
-**What it proves.** For each agent's run of an expert, three things. What it was given has no turn
+**What it proves.** For each agent's run of an expert, four things. What it was given has no turn
 of another expert of the same cycle among its sources; sources of sources are followed, up to a turn
 of the coordinator, which distils what it came from. Its prompt is, byte for byte, the one that the
 record gives, so a shorter, split or encoded passage in it is named too. Neither a file nor its
 order holds 12 consecutive words that another expert of that cycle wrote, in a recorded turn or in
 an output that became none; words that the other was itself given, and those that every expert may
 see (the question, how it was unpacked, earlier syntheses and critiques, what people asked, the
-personas, its own earlier answers), do not count. It ran in a namespace where the team's files,
-``nova/`` among them, did not exist; an entry of that time and the recorded command line show it.
-What it wrote is compared as well, with what others had written before; of a stream or a transcript
-of Claude Code that is what its model and its tools said, since the rest (settings, the program's
-own prompt, errors) is the same in every run. What was in its namespace and cannot be judged (a lent
-folder, a login, variables, the network) is part of the verdict: *clean, except*. The check does not
-see a paraphrase or a translation, nor in a file or an order a passage that is shorter or encoded.
+personas, its own earlier answers), do not count. Its order and its files are those of an agent
+that was ordered before any other expert of the cycle was, but for the prompt and the name of its
+private folder: nothing that another said can be in them, in whatever spelling. It ran in a
+namespace where the team's files, ``nova/`` among them, did not exist; an entry of that time and the
+recorded command line show it. What it wrote is compared as well, with what others had written
+before; of a stream or a transcript of Claude Code that is what its model and its tools said, since
+the rest (settings, the program's own prompt, errors) is the same in every run. What was in its
+namespace and cannot be judged (a lent folder, a login, variables, the network) is part of the
+verdict: *clean, except*. The check does not see a paraphrase or a translation, nor what the choice
+between several earlier orders tells an expert.
+
+In a fork, the tape of an expert has to hold what the record of the parent gives, and no more. Where
+a program goes on amid a cycle, what the played experts say was known when it was ordered: its order
+has to be one of the parent's, of before another expert was asked there.
 
 **Why it matters.** Three experts who have read one another are one expert. The weight of a
 synthesis is that they came to it apart.
@@ -26,7 +33,10 @@ a warning in a namespace, where two experts can only have hit upon the same word
 
 **What to do.** Take the two experts as one, or have the question answered again. *Cannot tell*
 names its reason: a run without a namespace (install bubblewrap, ``bwrap``), a text that was erased
-or not stored.
+or not stored, an order that is like none before. That one names what differs: a variable, a word of
+the command line by its place, a file. Read both entries (``tripod show N``). A run that is resumed
+amid a cycle with another program, profile or environment (``PATH``, ``TERM``) has such an order,
+too: resume it as it was begun, in the same shell. Else have the question asked again.
 """
 
 from __future__ import annotations
@@ -146,12 +156,13 @@ def judge(evidence: Evidence) -> Outcome:
                 cycles[of.run, of.cycle] = None
     handed = evidence.query("SELECT seq, spawn FROM handed ORDER BY seq")
     sources.runs |= {seq: spawn for seq, spawn in handed if spawn in sources.subjects}
-    found, untold = Findings(), list[str]()
+    found, strange, untold = Findings(), list[str](), list[str]()
     exceptions: dict[str, set[str]] = {}
     seen = {"runs": len(runs), "runs of experts": 0, "in a namespace": 0, "in a folder": 0}
     for name, number in cycles:
         cycle = _Cycle(evidence, panels[name], number, sources, ends)
         found.extend(cycle.findings())
+        strange += cycle.strange()
         untold += cycle.untold()
         seen["runs of experts"] += len(cycle.runs)
         for run in cycle.runs:
@@ -164,7 +175,7 @@ def judge(evidence: Evidence) -> Outcome:
         evidence.finding(NAME, one.seq, one.message, HELP)
         for one in walked_prompts(evidence, NAME, named)
     )
-    untold += untold_prompts(evidence, NAME)
+    untold = [*strange, *untold, *untold_prompts(evidence, NAME)]
     told = replace(outcome(NAME, found, seen), exceptions=tuple(_exceptions(exceptions)))
     return told_nova(told, untold)
 
@@ -349,15 +360,20 @@ class _Cycle:
             found.update(() if body is None else body["sources"])
         return found
 
+    def strange(self) -> Iterator[str]:
+        """Which orders may hold, in whatever spelling, what another expert of the cycle said."""
+        for run in self.runs:
+            of = self.sources.subjects[run.spawn]
+            found = self.sources.orders.strange(run.spawn, of)
+            if found:
+                yield f"{of.run}, cycle {of.cycle}, {of.persona} ({run.spawn[:8]}): {found}"
+
     def untold(self) -> Iterator[str]:
         """Why nobody can tell of a run whether its expert judged alone."""
         for run in self.runs:
             who = f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
             for problem in run.unread:
                 yield f"{who}: {problem}"
-            strange = self.sources.orders.strange(run.spawn, self.sources.subjects[run.spawn])
-            if strange:
-                yield f"{who}: {strange}"
             if not run.level:
                 yield f"{who}: no entry says how it was kept apart"
             elif run.level != "namespace":

@@ -13,7 +13,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ _NEAR = 8  # earlier orders that one is compared with in words: the last of them
 _LONGEST = 60  # characters of a name that are shown
 
 _TAPE = "the tape of its turn"
+_UNSEEN = "not looked at"  # the check names it among its exceptions
 _FOLDER = r"/[0-9a-f]{16}-%s(?=/|$)"
 _PLAYED = r"/tripod-fork-[a-z0-9_]{8}/%s(?=\.)"
 
@@ -70,11 +71,10 @@ class _Made(NamedTuple):
 
 
 class _Tape(NamedTuple):
-    """What plays a turn of a parent again: answers by prompts, digest, form of output, its path."""
+    """What plays a turn of a parent again: its answers by prompts, its digest, its path's end."""
 
     answers: dict[str, tuple[int, str]]
     digest: str
-    output: str
     path: re.Pattern[str]
 
 
@@ -206,7 +206,6 @@ def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tap
         ROLE, f"{parent}/{key}", before,
     )  # fmt: skip
     answers: dict[str, tuple[int, str]] = {}
-    output = "text"
     for seq, ended in rows:
         order, body = read_agent_order(evidence, seq), sound_body(evidence, ended, ENDED)
         stdin = None if order is None else order.get("stdin")
@@ -214,13 +213,12 @@ def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tap
         if order is None or body is None or data is None or not isinstance(stdin, dict):
             return None
         if body.get("problem") != CANCELLED or data.strip():
-            output = str(order.get("output"))
             text = data.decode("utf-8", "replace")
             answers[str(stdin.get("sha256"))] = body.get("exit_code") or 0, text
     if not answers:
         return None
     digest = sha256(format_tape(answers).encode()).hexdigest()
-    return _Tape(answers, digest, output, re.compile(_PLAYED % re.escape(key)))
+    return _Tape(answers, digest, re.compile(_PLAYED % re.escape(key)))
 
 
 def _made(
@@ -284,7 +282,8 @@ def _plain(
     if isinstance(stdin, dict) and stdin.keys() == {"sha256", "size"} and stdin["sha256"] == prompt:
         del left["stdin"]  # it is what was delivered, which others compute again
     sealed = left.pop("sealed") if isinstance(left.get("sealed"), list) else []
-    files = [*given, *(_sealed(one, argv) for one in sealed)]
+    digests = {digest for *_, digest in given}
+    files = [*given, *(_sealed(one, argv, digests) for one in sealed)]
     placed = _placed(argv, *errand)
     if placed is None:
         left.pop("cwd", None)
@@ -303,11 +302,15 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _sealed(one: Any, argv: list[str]) -> tuple[str, str, str]:
-    """A file in memory: its path stands behind the word that its descriptor takes."""
+def _sealed(one: Any, argv: list[str], given: Collection[str]) -> tuple[str, str, str]:
+    """A file in memory: its path stands behind the word that its descriptor takes.
+
+    What no entry holds, such as a login, which is renewed by the hour, is said not to be looked at.
+    """
     word = one.get("word") if isinstance(one, dict) else None
     if type(word) is int and 0 <= word < len(argv) - 1:
-        return "sealed", argv[word + 1], str(one.get("sha256"))
+        digest = str(one.get("sha256"))
+        return "sealed", argv[word + 1], digest if digest in given else _UNSEEN
     return "sealed", "", json.dumps(one, sort_keys=True)
 
 
@@ -333,12 +336,7 @@ def _without_tape(plain: PlainOrder, tape: _Tape) -> PlainOrder:
         (what, taken(path), _TAPE if digest == tape.digest else digest)
         for what, path, digest in plain.files
     ]
-    form = "output", json.dumps(tape.output)
-    return plain._replace(
-        argv=tuple(map(taken, plain.argv)),
-        files=tuple(sorted(files)),
-        fields=tuple((one[0], _TAPE) if one == form else one for one in plain.fields),
-    )
+    return plain._replace(argv=tuple(map(taken, plain.argv)), files=tuple(sorted(files)))
 
 
 # What differs -----------------------------------------------------------------------------------
@@ -394,8 +392,9 @@ def _files(
         elif digest not in named:
             noun = "a file" if what in ("file", "sealed") else f"a {_name(what)}"
             yield f"{noun} with the digest {_name(digest[:12])}"
-    places = {path for _, path, _ in more}
-    for path in sorted({path for _, path, _ in less if path not in places}):
+    places = {path for _, path, _ in (*more, ("", "", ""))}
+    for path in sorted({path for _, path, _ in less} - places):
         yield f"the file {_name(path)}, which it lacks"
-    if len(less) > len(more) and not any(path for _, path, _ in less):
+    gone = {digest for _, path, digest in less if path}
+    if not more and any(digest not in gone for _, _, digest in less):
         yield "a file that it lacks"

@@ -632,6 +632,20 @@ def test_a_second_try_of_the_first_expert_is_after_the_others(root: str) -> None
     assert message.endswith("it differs in the variable 'HINT'")
 
 
+def test_the_first_expert_may_be_asked_again_in_another_way(root: str) -> None:
+    """As long as no other was asked: there was nothing to be said by any."""
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        play(team, name, most=1)
+        run = runner.settle_nova(team, name)
+        turn = next(run.due_turns())
+        speak(team, run, turn, 1, Agent(None))
+        other = {"set_env": {"PATH": "/opt/bin"}}
+        speak(team, run, turn, 2, Agent(said(turn.role, turn.persona), order=other))
+        play(team, name)
+    assert blamed(root) == {}
+
+
 def test_a_file_that_an_earlier_agent_is_said_later_to_have_had(root: str) -> None:
     """The coordinator's own run is said to have had the file too, when the answer was known."""
 
@@ -662,6 +676,44 @@ def test_a_second_prompt(root: str) -> None:
             act.append([drafts.delivered(spawn, "prompt", _BASE64.encode(), ())])
     (message,) = blamed(root)["independence"]
     assert "it differs in a 'prompt' with the digest" in message
+
+
+_MEMORY = ("/usr/bin/bwrap", "--unshare-all", "--file", "memory", "/home/login", "--", "panel")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_login_that_is_renewed_is_an_exception_alone(root: str, *, is_told: bool) -> None:
+    """It is said not to have been looked at; what was looked at is compared."""
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        data = turn.key.encode()
+        order = {"argv": _MEMORY, "sealed": {3: data}}
+        return Agent(said(turn.role, turn.persona), order=order, files=(data,) if is_told else ())
+
+    panel(root, script)
+    told = judge(root)["nova-independence"]
+    if is_told:
+        assert told.reason.count("differs in the file '/home/login'") == 2
+    else:
+        assert (told.findings, told.reason) == ((), "")
+        assert told.exceptions == ("lent /home/login (not looked at): 3 runs",)
+
+
+def test_what_an_order_lacks_is_said(root: str) -> None:
+    def script(turn: DueTurn, _: int) -> Agent:
+        order: dict[str, Any] = {"argv": _MEMORY, "sealed": {3: b"x"}}
+        if turn.persona == "integration":
+            order = {"argv": (*_MEMORY[:2], *_MEMORY[5:])}
+        files = () if turn.persona in ("performance", "integration") else (b"x",)
+        return Agent(said(turn.role, turn.persona), order=order, files=files)
+
+    panel(root, script)
+    (message,) = blamed(root)["independence"]
+    assert "; from entry 15 it differs in the file '/home/login'; " in message
+    assert message.endswith(
+        "it differs in its command line, which lacks words behind word 2, the file '/home/login', "
+        "which it lacks"
+    )
 
 
 FOLDERS = "/usr/bin/bwrap", "--unshare-all", "--chdir", "/work", "--", "panel"
@@ -953,7 +1005,7 @@ def _played(root: str, parent: str, most: int, **live: Any) -> Any:
         if number > most:
             return Agent(said(turn.role, turn.persona), **live)
         with Team(root) as team:
-            _, tape = replay._tape_of(team, parent, turn.key)
+            tape = replay._tape_of(team, parent, turn.key)[1]
         path = f"/run/tripod-fork-{number:08}/{turn.key}.json"
         order = {"argv": ("/usr/bin/bwrap", "--unshare-all", "--", "player", path)}
         files = (PLAYER, tape.encode())
@@ -1001,6 +1053,9 @@ def _taped(agent: Agent) -> Agent:
 
 DOCTORED: dict[str, Callable[[Agent], Agent]] = {
     "a file with the digest": _taped,
+    f"a file with the digest '{sha256(_BASE64.encode()).hexdigest()[:12]}'": lambda one: (
+        one._replace(files=(_BASE64.encode(), *one.files[1:]))
+    ),
     "the variable 'HINT'": lambda one: one._replace(
         order={**one.order, "set_env": {"HINT": _BASE64}}
     ),
