@@ -9,7 +9,8 @@ Source: spec nova N2, N3.7; kernel A-8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -63,6 +64,22 @@ def told_problem(problem: str, stderr: bytes) -> str:
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     said = f" (it said: {lines[-1][:_SHOWN]})" if lines else ""
     return f"{problem[:MAX_PROBLEM]}{said}"
+
+
+def format_tape(answers: Mapping[str, tuple[int, str]]) -> str:
+    r"""A tape: what was answered to each prompt of one turn (exit code, text), by its SHA-256.
+
+    It is JSON, and the player of ``tripod.nova.replay`` reads it by lines: each answer has one, and
+    only what JSON must escape is escaped.
+
+    >>> format_tape({"e3b0c442": (0, "Tea")})
+    '{\n"e3b0c442": [0, "Tea"]\n}\n'
+    """
+    rows = (
+        f"{json.dumps(digest)}: {json.dumps(answer, ensure_ascii=False)}"
+        for digest, answer in answers.items()
+    )
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def subject_of_turn(run: NovaRun, turn: DueTurn) -> str:

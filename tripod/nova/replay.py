@@ -14,7 +14,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import unified_diff
 from hashlib import sha256
@@ -48,8 +48,7 @@ from tripod.projections.nova.tables import (
     fold_nova_run,
     nova_entries_of,
 )
-from tripod.projections.nova.tape import format_tape
-from tripod.projections.nova.turns import ROLE
+from tripod.projections.nova.turns import ROLE, format_tape
 from tripod.projections.workers.answers import CANCELLED
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -86,18 +85,6 @@ class NovaReplay(NamedTuple):
     run: NovaRun
     difference: tuple[str, ...]
     stops: bool
-
-
-def write_tape(answers: Mapping[str, tuple[int, str]]) -> str:
-    """A tape: for the SHA-256 of each prompt its answer (exit code, text), as JSON.
-
-    ``PLAYER`` reads it by lines: each answer has one, and only what JSON must escape is escaped.
-    """
-    rows = (
-        f"{json.dumps(digest)}: {json.dumps(answer, ensure_ascii=False)}"
-        for digest, answer in answers.items()
-    )
-    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
@@ -137,7 +124,7 @@ class Tapes:
 
     def _tape(self, turn: DueTurn) -> tuple[str, str]:
         if turn.key not in self.kept:
-            return "text", write_tape({})
+            return "text", format_tape({})
         return _tape_of(self.team, self.name, turn.key)
 
     def has_prompt(self, team: Team, name: str, turn: DueTurn) -> bool:

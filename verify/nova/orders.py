@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 from tripod.ledger.kinds.agents import ENDED
 from tripod.ledger.kinds.nova import OPENED
 from tripod.projections.nova.run import DueTurn
-from tripod.projections.nova.tape import format_tape
-from tripod.projections.nova.turns import ROLE
+from tripod.projections.nova.turns import ROLE, format_tape
 from tripod.projections.workers.answers import CANCELLED
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run, run_namespace

@@ -18,10 +18,11 @@ from doors.inside import Done, begin, run
 from reviewed import folder_alone
 from worked import panel_module
 
-from tripod.nova.replay import PLAYER, write_tape
+from tripod.nova.replay import PLAYER
 from tripod.nova.runner import NovaLimits, load_personas, nova_run, open_nova, settle_nova
 from tripod.projections.nova.files import render_nova_decision
 from tripod.projections.nova.run import DueTurn, NovaRun
+from tripod.projections.nova.turns import format_tape
 from tripod.team.team import Team
 
 PROGRAM = ("--", sys.executable, str(ROOT / "examples/nova_panel.py"))
@@ -111,19 +112,19 @@ def test_any_answer_is_played_byte_for_byte(tmp_path: Path, shell: str) -> None:
         f"prompt {n}\n".encode(): (draw.randrange(256), text) for n, text in enumerate(texts)
     }
     tape = tmp_path / "tape"
-    written = write_tape({digest(prompt): answer for prompt, answer in answers.items()})
+    written = format_tape({digest(prompt): answer for prompt, answer in answers.items()})
     assert json.loads(written) == {digest(prompt): [*one] for prompt, one in answers.items()}
     tape.write_text(written, encoding="utf-8")
     for prompt, (code, text) in answers.items():
         assert played(tape, prompt, shell) == (code, text.encode(), False)
     assert played(tape, b"prompt 0", shell) == (3, b"", True)
-    tape.write_text(write_tape({}))
+    tape.write_text(format_tape({}))
     assert played(tape, b"prompt 0\n", shell) == (3, b"", True)
 
 
 def test_a_tape_is_played_where_another_program_makes_the_digests(tmp_path: Path) -> None:
     """As on macOS, which had no sha256sum for long."""
-    (tmp_path / "tape").write_text(write_tape({digest(b"prompt"): (0, "Tea.\n")}))
+    (tmp_path / "tape").write_text(format_tape({digest(b"prompt"): (0, "Tea.\n")}))
     for name in ("sed", "cat"):
         (tmp_path / name).symlink_to(shutil.which(name) or name)
     assert played(tmp_path / "tape", b"prompt", "/bin/sh", path=str(tmp_path)) == (4, b"", True)
