@@ -340,7 +340,7 @@ class Files(ActFileState):
         """After a quick look that found all as it was: what it looked at, and what we wrote."""
         noted = {} if self.looked is None else manifest.settle(self.looked.agreed, seen_ns)
         for path, wrote in self.written.items():
-            if not path.endswith(".event") and f"/{KEPT}" not in path:
+            if _is_noted(path):
                 noted[path] = manifest.ManifestEntry(*wrote, seen_ns)
         changed = {path.rpartition("/")[0] for path in (*self.written, *self.settled)}
         for folder in (changed | self.changed).intersection(self.known.watched()):
@@ -365,11 +365,11 @@ class Files(ActFileState):
             for folder in manifest.listed_folders(self.disk)
         }
         watched = [*queues, COUNTS.path, *(path for _, paths in folders.values() for path in paths)]
-        watched += [path for path in self.written if path.endswith(".cursors")]
+        watched += filter(_is_noted, self.written)
         for table in ("inputs", "files"):
             watched += [path for (path,) in db.execute(f"SELECT path FROM {table}")]
         agreeing = set()
-        for path in tell_over(watched, "looking at the files again"):
+        for path in tell_over(dict.fromkeys(watched), "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
                 continue
@@ -404,6 +404,11 @@ class Files(ActFileState):
             return digest if row[0] == digest else ""
         want = desired_file(self.source, path)
         return digest if want is not None and sha256(want.data).hexdigest() == digest else ""
+
+
+def _is_noted(path: str) -> bool:
+    """Whether what an act wrote is noted: the next one may write over it. No single event is."""
+    return not path.endswith(".event") and f"/{KEPT}" not in path
 
 
 class EventFileMoves:

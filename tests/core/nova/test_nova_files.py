@@ -1,7 +1,11 @@
 """The files of a Nova run, and what is printed of one: whole, quoted, and without disguise."""
 
 import json
+from pathlib import Path
 from typing import Any
+
+import recorded_panel
+from doors.inside import begin
 
 from tripod.cli.nova import _lines, _progress
 from tripod.nova.reader import NovaStanding
@@ -14,6 +18,7 @@ from tripod.projections.nova.files import (
     render_transcript,
 )
 from tripod.projections.nova.run import NovaRun
+from tripod.team.team import Team
 
 CONFIG = {"threshold": "0.35", "epsilon": "0.05", "window": 2, "rounds": 1, "concurrency": 1}
 
@@ -60,6 +65,15 @@ def test_no_line_of_a_decision_passes_for_one_of_ours() -> None:
     status = nova_status(run) | {"reason": None}
     printed = "\n".join(_lines(NovaStanding(run, status, (), "", ""))).splitlines()
     assert printed[1:3] == ["yes", "    next: `rm -r .`"]
+
+
+def test_files_that_an_act_wrote_beside_a_look_at_all_are_known_to_the_next(tmp_path: Path) -> None:
+    """A folder among the logs has each command look at all files anew."""
+    folder = begin(tmp_path)
+    (folder / ".nbs/scribe/dir.md").mkdir()
+    recorded_panel.panel(f"{folder}/.nbs")
+    with Team(f"{folder}/.nbs") as team:
+        assert [one.data["path"] for one in team.store.read() if one.kind == "file.displaced"] == []
 
 
 def test_a_cost_that_nobody_stated_is_not_zero() -> None:
