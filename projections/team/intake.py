@@ -176,10 +176,11 @@ def _left_alone(reader: ManifestReader) -> list[str]:
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
     full = reader.disk.full
     added = {full(folder) for folder in reader.disk.places.added}
-    added |= {above for folder in added for above in _folders_above(folder)}
+    added |= {each for folder in added for each in _folders_above(folder)}
     logs = {os.path.normpath(full(f"{LOG.folder}/{n}")) for n in reader.found.logs if "/" in n}
-    ours = reader.own | {above for path in reader.own for above in _folders_above(path)}
-    for folder in ("", *layout.FOLDERS):
+    above = {each for path in reader.own for each in _folders_above(path)}
+    ours = reader.own | above
+    for folder in ("", *layout.FOLDERS, *sorted(above.difference(layout.FOLDERS))):
         classes = [one for one in layout.in_folder(folder) if one is not layout.LOG_FILE]
         front = f"{folder}/" if folder else ""
         found: list[str] = []
