@@ -35,7 +35,7 @@ _JSON = "application/json"
 
 
 class Asked(NamedTuple):
-    """A request as it came: ``prompt`` is the text of its first message."""
+    """A request as it came: ``key`` is the key or the token by which its sender is logged in."""
 
     path: str
     key: str
@@ -158,7 +158,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         if self.path.partition("?")[0] in (MESSAGES, COUNT):
-            self._send(self.server.take(self.path, self.headers.get("x-api-key", ""), raw))
+            token = self.headers.get("authorization", "").removeprefix("Bearer ")
+            key = self.headers.get("x-api-key", token)
+            self._send(self.server.take(self.path, key, raw))
         else:
             self._strange()
 

@@ -28,7 +28,10 @@ pytestmark = pytest.mark.slow
 
 TURNS = 8
 EXPERTS = ("security", "performance", "integration")
-KEY = "made-up-key"
+KEY = "made-up-key-of-nobody"
+NOTE = "Whoever works here says please."
+"""Instructions for a coding agent, which no persona may be given."""
+
 SOON = {"CLAUDE_CODE_MAX_RETRIES": "0"}
 """The program gives up at once; by default it tries for minutes."""
 IN_A_FOLDER = (
@@ -137,8 +140,10 @@ def level(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def panel(level: str, tmp_path: Path, signers_home: str) -> Iterator[Panel]:
     """A team in a folder, the program on the PATH, and a home in which nothing is."""
     folder = Path(the_program()).parent
-    for name in ("project", "home", "tmp"):
-        (tmp_path / name).mkdir()
+    for name in ("project", "home/.claude", "tmp"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("home/.claude/CLAUDE.md", "tmp/CLAUDE.md", "tmp/AGENTS.md", "project/CLAUDE.md"):
+        (tmp_path / name).write_text(NOTE)
     with served_model() as endpoint:
         env = {
             "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
@@ -153,10 +158,13 @@ def panel(level: str, tmp_path: Path, signers_home: str) -> Iterator[Panel]:
         made = Panel(tmp_path / "project", endpoint, level, env)
         assert made.tripod("init").returncode == 0
         yield made
-        # It asked for nothing but answers, and left nothing in the home of the user.
+        # It asked for nothing but answers, by its login alone, and left the home of the user alone.
         assert endpoint.strange == []
         assert {one.key for one in endpoint.asked} <= {KEY}
-        assert list((tmp_path / "home").iterdir()) == []
+        left = {path.name for path in (tmp_path / "home").rglob("*")}
+        assert left - {".credentials.json"} == {".claude", "CLAUDE.md"}
+        kept = [path for path in made.project.rglob("*") if path.is_file()]
+        assert [path for path in kept if KEY.encode() in path.read_bytes()] == []
 
 
 def ask(panel: Panel, *more: str, **env: str) -> "subprocess.CompletedProcess[str]":
@@ -202,6 +210,7 @@ def check_asked(panel: Panel) -> None:
             name for name, text in analyses.items() if text in one.raw
         ]
         assert str(panel.project) not in one.raw
+        assert NOTE not in one.raw
     assert [seen[name] for name in EXPERTS] == [[], [], []]
     assert seen["synthesis"] == list(EXPERTS)  # so the words can be found
 
@@ -245,7 +254,7 @@ TOLD = "it ended with exit code 1; it says that it failed: "
 FAILURES: dict[str, tuple[Any, str]] = {
     "401": (
         lambda _: error(401, "authentication_error", "invalid x-api-key"),
-        TOLD,
+        f"{TOLD}Invalid API key",
     ),
     "500": (
         lambda _: error(500, "api_error", "Internal server error"),
@@ -274,6 +283,21 @@ def test_a_run_without_a_first_turn_says_what_the_program_said(panel: Panel, fai
     assert [one["attempt"] for one in panel.entries("agent.requested")] == [1, 2]
     assert [bool(text) for text in panel.contents("agent.ended", "stdout", "content")] == [True] * 2
     panel.check_sound()
+
+
+@pytest.mark.parametrize("by", ["a file", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"])
+def test_a_login_is_lent_and_not_kept(panel: Panel, by: str) -> None:
+    """The fixture looks for it in all that is kept; the endpoint got it."""
+    given = {"ANTHROPIC_API_KEY": ""}
+    if by == "a file":
+        login = {"accessToken": KEY, "refreshToken": KEY, "scopes": ["user:inference"]}
+        path = panel.project.parent / "home/.claude/.credentials.json"
+        path.write_text(json.dumps({"claudeAiOauth": login | {"expiresAt": 2**42}}))
+    else:
+        given[by] = KEY
+    done = ask(panel, "--budget", "1t", **given)
+    assert done.stdout.splitlines()[0] == f"{NAME}: a person has to decide, 1 turn, 1 cycle"
+    assert [one.key for one in panel.endpoint.asked] == [KEY]
 
 
 def test_a_login_that_is_missing_is_named(panel: Panel) -> None:
