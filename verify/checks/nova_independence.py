@@ -72,13 +72,13 @@ from tripod.verify.isolation.runs import (
 from tripod.verify.nova.orders import RunOrders
 from tripod.verify.nova.runs import (
     NO_RUN,
-    nova_entries,
     told_nova,
     untold_prompts,
     walked_prompts,
 )
 from tripod.verify.nova.turns import (
     NovaSubject,
+    nova_entries,
     read_agent_order,
     read_nova_subject,
     sound_body,

@@ -41,12 +41,11 @@ from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicab
 from tripod.verify.isolation.runs import erased_in_run
 from tripod.verify.nova.runs import (
     NO_RUN,
-    nova_entries,
     told_nova,
     untold_prompts,
     walked_prompts,
 )
-from tripod.verify.nova.turns import NovaSubject, read_nova_subject, sound_body
+from tripod.verify.nova.turns import NovaSubject, nova_entries, read_nova_subject, sound_body
 
 NAME = "nova-personas"
 REQUIRED = True

@@ -25,9 +25,9 @@ from tripod.projections.nova.turns import ROLE, format_tape
 from tripod.projections.workers.answers import CANCELLED
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run, run_namespace
-from tripod.verify.nova.runs import nova_entries
 from tripod.verify.nova.turns import (
     NovaSubject,
+    nova_entries,
     read_agent_order,
     read_agent_output,
     read_nova_subject,
@@ -138,7 +138,7 @@ class RunOrders:
             if one.plain is not None
         ]
         if not before:
-            return f"{said}, and there is none to compare it with"
+            return f"{said}, and no earlier one can be compared with it"
         words, seq = min(before, key=lambda one: (len(one[0]), one[1]))
         more = [f"{len(words) - _FEW} more"] if len(words) > _FEW else []
         shown = ", ".join(words[:_FEW] + more)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from tripod.ledger import LedgerError
-from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import BEFORE, DueEntry, DueTurn, NovaRun, Opening
 from tripod.projections.nova.turns import ROLE, stand_of_tries
@@ -31,7 +30,12 @@ from tripod.verify.check import (
 )
 from tripod.verify.isolation.runs import erased_in_run
 from tripod.verify.nova.prompts import prompt_given, strange_prompts
-from tripod.verify.nova.turns import AgentTry, actor_of, agent_tries, sound_body
+from tripod.verify.nova.turns import (
+    AgentTry,
+    actor_of,
+    agent_tries,
+    nova_entries,
+)
 
 ORDER, GATE, ROUNDS = "nova-order", "nova-gate", "nova-rounds"
 CONVERGENCE, CRITIQUE, RESULT = "nova-convergence", "nova-critique", "nova-result"
@@ -56,14 +60,6 @@ _UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, L
 _TURNS = ("nova.turn.recorded", "nova.turn.missed")
 _MINUTE = re.compile(r"CKPT-([0-9]{6}-[0-9]{4})(?:-[0-9]+)?")
 _LATE = 120 * 10**6  # microseconds by which a checkpoint's minute may differ from its entry's time
-
-
-class NovaEntry(NamedTuple):
-    """An entry of a run; the body is None where it cannot be read, or does not fit its kind."""
-
-    seq: int
-    kind: str
-    body: dict[str, Any] | None
 
 
 class NovaProblem(NamedTuple):
@@ -155,12 +151,6 @@ def told_nova(found: Outcome, untold: Iterable[str]) -> Outcome:
         return found
     more = [f"and {len(why) - FEW} more"] if len(why) > FEW else []
     return found.cannot_tell("; ".join(why[:FEW] + more))
-
-
-def nova_entries(evidence: Evidence, run: str) -> Iterator[NovaEntry]:
-    """The entries of a run in their order."""
-    rows = evidence.query("SELECT seq, kind FROM nova_entries WHERE run = ? ORDER BY seq", run)
-    return (NovaEntry(seq, kind, sound_body(evidence, seq, BY_NAME[kind])) for seq, kind in rows)
 
 
 def differing_fields(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from tripod.ledger import LedgerError, parse_header
 from tripod.ledger.kinds import agents as kinds
 from tripod.ledger.kinds.base import Kind
 from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.nova.turns import ROLE, TurnTry, told_problem
 from tripod.projections.workers.answers import CANCELLED, read_spec_answer
 from tripod.verify.check import Evidence
@@ -46,6 +47,14 @@ def read_nova_subject(subject: str) -> NovaSubject | None:
     return None if found is None else NovaSubject(found[1], int(found[2]), found[3], found[4])
 
 
+class NovaEntry(NamedTuple):
+    """An entry of a run; the body is None where it cannot be read, or does not fit its kind."""
+
+    seq: int
+    kind: str
+    body: dict[str, Any] | None
+
+
 class AgentTry(NamedTuple):
     """A run of an agent as it stood at an entry; ``requested`` is the entry of its order.
 
@@ -65,6 +74,12 @@ def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] 
     except ValueError:
         return None
     return body
+
+
+def nova_entries(evidence: Evidence, run: str) -> Iterator[NovaEntry]:
+    """The entries of a run in their order."""
+    rows = evidence.query("SELECT seq, kind FROM nova_entries WHERE run = ? ORDER BY seq", run)
+    return (NovaEntry(seq, kind, sound_body(evidence, seq, BY_NAME[kind])) for seq, kind in rows)
 
 
 def actor_of(evidence: Evidence, seq: int) -> str:
