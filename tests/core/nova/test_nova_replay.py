@@ -24,6 +24,9 @@ from tripod.projections.nova.files import render_nova_decision
 from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.projections.nova.turns import format_tape
 from tripod.team.team import Team
+from tripod.verify.checks import nova_independence
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
 
 PROGRAM = ("--", sys.executable, str(ROOT / "examples/nova_panel.py"))
 
@@ -150,6 +153,33 @@ def test_nothing_is_lent_to_play_a_tape(folder: Path) -> None:
     for argv in lent:
         bound = [argv[at + 1] for at, word in enumerate(argv) if word == "--ro-bind"]
         assert [path for path in bound if not path.startswith(usual)] == []
+
+
+def untold_orders(folder: Path) -> list[str]:
+    """What nobody can tell of the orders of experts, in the words of the check."""
+    with collect(f"{folder}/.nbs") as evidence:
+        (told,) = judge(evidence, checks=(nova_independence,)).outcomes
+    assert (told.failures, told.coverage["runs of experts"]) == (0, 6)
+    return [one for one in told.reason.split("; ") if "its order" in one or "entry" in one]
+
+
+@pytest.mark.parametrize(("at", "concurrency"), [("2", "1"), ("3", "4")])
+def test_a_fork_amid_a_cycle_is_judged_as_its_parent_is(
+    folder: Path, at: str, concurrency: str
+) -> None:
+    """Its program is ordered when the played experts had answered long ago."""
+    nova(folder, "process", "Tea?", "--concurrency", concurrency, *PROGRAM)
+    nova(folder, "fork", "tea", "--at", at, *PROGRAM)
+    assert len(run_of(folder, "tea-2").turns) == 8
+    assert untold_orders(folder) == []
+
+
+def test_another_program_amid_a_cycle_may_hold_what_was_played(folder: Path) -> None:
+    nova(folder, "process", "Tea?", *PROGRAM)
+    nova(folder, "fork", "tea", "--at", "3", *PROGRAM, "--script", str(folder / "silent.json"))
+    whose, what = untold_orders(folder)
+    assert whose.startswith("tea-2, cycle 1, integration (")
+    assert " differs in words 3 to 4 of its command line, a file with the digest '" in what
 
 
 # Replays ---------------------------------------------------------------------------------------
