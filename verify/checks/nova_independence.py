@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.places import NOVA
@@ -60,7 +60,6 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.isolation.breach import stream_value, without_terminal_codes
 from tripod.verify.isolation.phrases import PhraseIndex, VisiblePhrases, phrase_hashes
 from tripod.verify.isolation.runs import (
     ERRORS,
@@ -83,8 +82,6 @@ from tripod.verify.nova.turns import (
     read_nova_subject,
     sound_body,
 )
-from tripod.verify.sessions.claude_code import OF_THE_PROGRAM
-from tripod.verify.sessions.items import strings_of, text_at
 
 NAME = "nova-independence"
 REQUIRED = True
@@ -238,8 +235,11 @@ class _Cycle:
         for run in self.runs:
             order = read_agent_order(evidence, run.seq) or {}
             mixed = (TRANSCRIPT, *([OUTPUT] if order.get("output") == STREAM else []))
-            parts = (_by_agent(one) if one.what in mixed else (one,) for one in run.wrote)
-            run.wrote = [part for one in parts for part in one]
+            run.wrote = [
+                replace(one, text=text)
+                for one in run.wrote
+                for text in (one.messages if one.what in mixed else (one.text,))
+            ]
         self.written = {name: _Written() for name in dict.fromkeys(map(self.persona, self.runs))}
         spawns = {run.spawn for run in self.runs}
         gone = {run.spawn for run in self.runs if not run.wrote}
@@ -404,38 +404,6 @@ class _Written:
         """Hold a text."""
         self.index.add(len(self.since), words_of(text), known)
         self.since.append(seq)
-
-
-def _by_agent(text: ReviewText) -> Iterator[ReviewText]:
-    """A stream or a transcript without what its program says in every run, each message by itself.
-
-    Else the end of a prompt and the beginning of an answer would be words that experts share.
-    """
-    plain: list[str] = []
-    for line in without_terminal_codes(text.raw).split("\n"):
-        value = stream_value(line)
-        if value is None:
-            plain.append(line)
-        elif said := "\n".join(strings_of(_said_by_agent(value))):
-            yield replace(text, text=said)
-    if any(plain):
-        yield replace(text, text="\n".join(plain))
-
-
-def _said_by_agent(value: Any) -> Any:
-    """What the model and its tools say in a line of Claude Code; another program's line whole."""
-    kind = text_at(value, "type")
-    if not kind or not (text_at(value, "session_id") or text_at(value, "sessionId")):
-        return value
-    if kind == "result":
-        return not value.get("is_error") and [value.get("result"), value.get("structured_output")]
-    if kind == "attachment":
-        return text_at(value, kind, "type") not in OF_THE_PROGRAM and value[kind]
-    message = value.get("message")
-    is_own = value.get("isSynthetic") or value.get("ownNote")  # words of the program to its model
-    if kind not in ("assistant", "user") or is_own or not isinstance(message, dict):
-        return None
-    return message.get("model") != "<synthetic>" and message.get("content")
 
 
 def _hashes(texts: Sequence[ReviewText]) -> set[int]:

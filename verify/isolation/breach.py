@@ -155,6 +155,42 @@ def stream_value(line: str) -> Any:
     return None
 
 
+def messages_in_stream(text: str) -> Iterator[str]:
+    """What the model and its tools say in a stream or a transcript, message by message.
+
+    Else the end of a prompt and the beginning of an answer would be words in a row.
+    """
+    plain: list[str] = []
+    for line in text.split("\n"):
+        value = stream_value(line)
+        if value is None:
+            plain.append(line)
+        elif said := "\n".join(strings_of(_said_by_agent(value))):
+            yield said
+    if any(plain):
+        yield "\n".join(plain)
+
+
+def _said_by_agent(value: Any) -> Any:
+    """What model and tools say in a line of Claude Code; a line of another program whole.
+
+    What else it writes is the same in each of its runs: settings, its prompt, notes to its model,
+    errors.
+    """
+    kind = text_at(value, "type")
+    if not kind or not (text_at(value, "session_id") or text_at(value, "sessionId")):
+        return value
+    if kind == "result":
+        return not value.get("is_error") and [value.get("result"), value.get("structured_output")]
+    if kind == "attachment":
+        return text_at(value, kind, "type") not in claude_code.OF_THE_PROGRAM and value[kind]
+    message = value.get("message")
+    is_own = value.get("isSynthetic") or value.get("ownNote")
+    if kind not in ("assistant", "user") or is_own or not isinstance(message, dict):
+        return None
+    return message.get("model") != "<synthetic>" and message.get("content")
+
+
 _NAMES = ("name", "tool_name", "tool")
 _INPUTS = ("input", "parameters", "arguments", "args", "state")
 _KINDS = fields("tool_use server_tool_use function_call custom_tool_call tool_call tool")

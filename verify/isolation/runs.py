@@ -30,6 +30,7 @@ from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import (
     SENTENCES,
     ChatRule,
+    messages_in_stream,
     stream_value,
     tells_to_read_chat,
     tool_servers_of_stream,
@@ -53,7 +54,7 @@ class ReviewText:
     """A text that the reviewer got, or wrote. ``seq`` is its entry, ``time`` that entry's second.
 
     ``sources`` are the entries whose text it claims to hold, None for a text of the reviewer;
-    ``readings`` the lines and calls that read the chat, ``raw`` the bytes as stored.
+    ``readings`` what read the chat in it, ``raw`` its bytes, ``messages`` what an agent said in it.
     """
 
     what: str
@@ -63,6 +64,7 @@ class ReviewText:
     sources: tuple[int, ...] | None = None
     readings: tuple[str, ...] = ()
     raw: str = ""
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -291,9 +293,7 @@ def _add_written(
     """
     if text is None:
         return set()
-    said: list[str] = []
-    readings: list[str] = []
-    servers: set[str] = set()
+    said, readings, servers = list[str](), list[str](), set[str]()
     shown = without_terminal_codes(text)
     is_value = stream_value(shown) is not None  # one JSON value, on one line or on many
     for part in [shown] if is_value else shown.split("\n"):
@@ -303,8 +303,8 @@ def _add_written(
         servers.update(tool_servers_of_stream(part))
     if text or what == TRANSCRIPT:
         readings += rule.readings_in_session(text) if what == TRANSCRIPT else ()
-        whole = "\n".join(said)
-        one.wrote.append(ReviewText(what, *at, whole, None, tuple(readings), text))
+        whole, messages = "\n".join(said), tuple(messages_in_stream(shown))
+        one.wrote.append(ReviewText(what, *at, whole, None, tuple(readings), text, messages))
     return servers
 
 
