@@ -36,7 +36,7 @@ from tripod.ledger.errors import (
     MalformedError,
     MissingExtraError,
     NotVerifiedError,
-    OutsideTeamError,
+    PlaceError,
     TripodError,
 )
 from tripod.ledger.merkle import (
@@ -77,8 +77,8 @@ __all__ = [
     "GENESIS", "HOOKS", "LOGS", "MAX_BODY", "MAX_HEADER", "MERGED", "PLACE_IDS", "PROCESSED",
     "RECORD", "REDACTED", "SEAL", "SEARCH", "SPOOL", "WORKERS", "WORK_EFFORTS", "Draft", "Entry",
     "GitError", "Head", "Header", "LedgerDamagedError", "LedgerError", "LedgerReader",
-    "MalformedError", "MissingExtraError", "Nodes", "NotVerifiedError", "OutsideTeamError",
-    "RawEntry", "Transaction", "Tree", "TripodError", "actor_entry_id", "added_place_problem",
+    "MalformedError", "MissingExtraError", "Nodes", "NotVerifiedError", "PlaceError", "RawEntry",
+    "Transaction", "Tree", "TripodError", "actor_entry_id", "added_place_problem",
     "check_consistency", "check_link", "commit_body", "consistency_proof", "entry_leaf_hash",
     "entry_mark", "format_canonical", "header_auth", "inclusion_proof", "observed_entry_id",
     "parse_canonical", "parse_entry_time", "parse_header", "place_problem", "places_problem",

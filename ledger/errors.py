@@ -55,7 +55,7 @@ class PagesDamagedError(LedgerDamagedError):
     """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
 
 
-class OutsideTeamError(LedgerDamagedError, ValueError):
+class PlaceError(LedgerDamagedError, ValueError):
     """A path leaves the team directory: only an entry that nothing of ours made can name it."""
 
 

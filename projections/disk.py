@@ -25,7 +25,7 @@ from tripod.ledger import (
     PROCESSED,
     WORK_EFFORTS,
     WORKERS,
-    OutsideTeamError,
+    PlaceError,
     TripodError,
     tell_over,
 )
@@ -275,9 +275,9 @@ class Disk:
         self._odd: dict[str, tuple[str, set[str]]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
-        """The path for the system (OutsideTeamError: it would leave the team directory)."""
+        """The path for the system (PlaceError: it would leave the team directory)."""
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise OutsideTeamError(
+            raise PlaceError(
                 f"{path!r} leaves the team directory; which entry names it, `tripod verify` says "
                 "(kinds-known)"
             )

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from tripod.ledger import EVENTS, PROCESSED, Draft
-from tripod.ledger.entry import parse_entry_time
+from tripod.ledger import EVENTS, PROCESSED, Draft, parse_entry_time
 from tripod.ledger.kinds.bus import ACKED, PRUNED, PUBLISHED
 from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections import pieces

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from tripod.ledger.entry import format_canonical
-from tripod.ledger.errors import MalformedError
+from tripod.ledger import MalformedError, format_canonical
 from tripod.projections.nova.answers import NEEDS_EPISTEMIC, NovaAnswer, read_answer
 from tripod.projections.nova.rules import UNTOLD
 from tripod.projections.nova.run import DueEntry, DueTurn, NovaRun, share_text

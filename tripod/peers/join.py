@@ -36,14 +36,13 @@ from tripod.errors import (
     TripodError,
     UnwritableError,
 )
-from tripod.ledger import CHAT, EVENTS, LOGS, WORKERS, Draft, parse_header
+from tripod.ledger import CHAT, EVENTS, LOGS, SEAL, WORKERS, Draft, parse_header
 from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds.peers import PEER_ENTRY, TEAM_NAMED
 from tripod.ledger.locator import database_of
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import MAX_NOTE
 from tripod.ledger.tlog.seal import open_seal, read_seal
-from tripod.ledger.tlog.tiles import SEAL
 from tripod.peers.merge import fetched_teams, merge_record, shown_teams
 from tripod.peers.remote import (
     TIMEOUT_S,

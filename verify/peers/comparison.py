@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripod.ledger import (
+    MERGED,
     REDACTED,
     GitError,
     LedgerError,
@@ -28,7 +29,6 @@ from tripod.ledger import (
     header_auth,
     parse_header,
 )
-from tripod.ledger.entry import MERGED
 from tripod.ledger.kinds.merged import read_kept
 from tripod.ledger.kinds.peers import (
     NAME_IDS,

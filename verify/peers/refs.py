@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.ledger import GitError, LedgerError
+from tripod.ledger import SEAL, GitError, LedgerError
 from tripod.ledger.locator import (
     FOLDER,
     database_apart,
@@ -25,7 +25,6 @@ from tripod.ledger.locator import (
     team_of,
     work_tree_around,
 )
-from tripod.ledger.places import SEAL
 from tripod.ledger.tlog.note import Note, parse_note
 from tripod.ledger.tlog.seal import Seal, parse_seal
 from tripod.verify.anchors.git import Repository

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripod.ledger import (
+    MERGED,
     Header,
     MalformedError,
     Tree,
@@ -26,7 +27,6 @@ from tripod.ledger import (
     entry_leaf_hash,
     parse_header,
 )
-from tripod.ledger.entry import MERGED
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, Note, VerifierKey
 from tripod.ledger.tlog.seal import Seal, rotation_problem
