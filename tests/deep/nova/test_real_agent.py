@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from model_endpoint import Asked, ModelEndpoint, Reply, as_a_panel, error, says, served_model
+from reviewed import EXAMPLE
 from worked import GOLDEN, NAME, QUESTION, panel_module, without_numbers
 
 from tripod.agents.isolation import isolate, resolve_isolated
@@ -235,6 +236,36 @@ def check_kept(panel: Panel) -> None:
     assert Decimal(panel.status()["cost"]) == cost
 
 
+def test_the_reviewer_is_the_same_program_by_the_same_profile(panel: Panel) -> None:
+    """Pythia's assessment of one decision; of the chat it was told nothing."""
+    spoken = "Whoever argues longest wins, and so we all agreed at last that one thread will do."
+
+    def reviews(asked: Asked) -> Reply:
+        words = [sys.executable, str(EXAMPLE)]
+        done = subprocess.run(words, input=asked.prompt, capture_output=True, text=True, check=True)
+        return says(asked, done.stdout)
+
+    panel.endpoint.answer = reviews
+    log = ("scribe", "log", "Serve tea", "-p", "ann", "-r", "Fast", "--ref", "live.chat:~L7")
+    for words in (
+        ("chat", "create", "live"),
+        ("chat", "send", "live", "ann", spoken),
+        log,
+        ("pythia", "run", "--manual", "--as", "bob"),
+    ):
+        done = panel.tripod(*words)
+        assert done.returncode == 0, done.stderr
+    (asked,) = panel.endpoint.asked
+    assert asked.prompt.encode() == panel.prompts()[0]
+    assert asked.body["tools"] == []
+    assert spoken not in asked.raw
+    report = json.loads(panel.tripod("verify", "--json").stdout)
+    (told,) = [one for one in report["checks"] if one["check"] == "pythia-isolation"]
+    assert told["findings"] == []
+    wanted = "clean, except" if panel.level == "namespace" else "cannot tell"
+    assert told["verdict"] == wanted
+
+
 # When the endpoint fails -----------------------------------------------------------------------
 
 
@@ -392,8 +423,10 @@ def test_an_interrupted_run_goes_on_when_the_endpoint_answers(panel: Panel) -> N
     assert (status["outcome"], status["state"], status["turns"]) == (None, "unpacking", 0)
     assert f"`tripod nova resume {NAME}` goes on" in status["next"]
     panel.endpoint.answer = as_a_panel
+    before = len(panel.endpoint.asked)
     done = panel.tripod("nova", "resume", NAME)
     assert done.returncode == 0, done.stderr
+    assert len(panel.endpoint.asked) - before == TURNS  # the program that was ended asks no more
     assert done.stdout.splitlines()[0] == f"{NAME}: over: decided, 8 turns, 1 cycle"
     panel.check_sound()
 
