@@ -139,7 +139,7 @@ def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
         session=session if known else None,
     )
     if result.get("is_error") or result.get("subtype", "success") != "success":
-        why = text or str(result.get("subtype"))
+        why = " ".join((text or str(result.get("subtype"))).split())
         problem = f"{FAILED}{why[:500]}"
         return replace(answer, status="bad_output", problem=problem)
     if wants_structure and structured is None:

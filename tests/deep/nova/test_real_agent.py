@@ -310,6 +310,7 @@ def test_a_run_without_a_first_turn_says_what_the_program_said(panel: Panel, fai
     state, why, then = done.stdout.splitlines()
     assert state == f"{NAME}: over: failed, 0 turns, 0 cycles"
     assert why.startswith(f"reason: dce: {reason}")
+    assert "\\x0a" not in why  # what the program says on several lines is one here
     assert then.startswith("next: `tripod show agents`")
     assert [one["attempt"] for one in panel.entries("agent.requested")] == [1, 2]
     assert [bool(text) for text in panel.contents("agent.ended", "stdout", "content")] == [True] * 2
