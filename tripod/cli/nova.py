@@ -17,14 +17,13 @@ from tripod.cli.commands import (
     whole_number_param,
 )
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.nova.reader import NovaStanding, metrics_of_nova, standing_of_nova
+from tripod.nova.reader import NovaStanding, list_nova, metrics_of_nova, standing_of_nova
 from tripod.nova.replay import carry_on, compare_nova, fork_nova, replay_nova
 from tripod.nova.runner import (
     NovaLimits,
     cancel_nova,
     decide_nova,
     end_programs,
-    list_nova,
     load_personas,
     nova_run,
     open_nova,

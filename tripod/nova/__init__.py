@@ -10,7 +10,7 @@ from tripod.face import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tripod.agents.folder import IsolatedProgram
-    from tripod.nova.reader import NovaStanding, metrics_of_nova, standing_of_nova
+    from tripod.nova.reader import NovaStanding, list_nova, metrics_of_nova, standing_of_nova
     from tripod.nova.replay import (
         NovaDifference,
         NovaReplay,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         NovaLimits,
         cancel_nova,
         decide_nova,
-        list_nova,
         load_personas,
         open_nova,
         order_persona,

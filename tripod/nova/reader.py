@@ -110,6 +110,12 @@ def next_act(run: NovaRun, agents: Sequence[NovaAgent], reason: str) -> str:
     return f"if no command is at it, `tripod nova resume {name}` goes on{missing}"
 
 
+def list_nova(team: Team) -> list[dict[str, Any]]:
+    """The state of each run, in the order of their beginning."""
+    rows = team.store.db.execute("SELECT run FROM nova_runs ORDER BY seq").fetchall()
+    return [nova_status(nova_run(team.source, name)) for (name,) in rows]
+
+
 def metrics_of_nova(team: Team, since_us: int = 0) -> tuple[int, list[MetricValue]]:
     """The metrics of the runs that began since a time, and how many of these are over."""
     rows = team.store.db.execute("SELECT run FROM nova_runs ORDER BY seq").fetchall()

@@ -18,10 +18,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from errno import EFBIG
 from hashlib import sha256
 from typing import Any
 
@@ -43,8 +45,9 @@ from tripod.ledger.files import lock_open_file, read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
+from tripod.projections.layout import LOG_FILE
 from tripod.projections.nova.answers import MAX_PERSONA, Persona, persona_prompt, read_persona
-from tripod.projections.nova.files import nova_status, stand_of_section
+from tripod.projections.nova.files import stand_of_section
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
@@ -328,22 +331,34 @@ def add_to_work_effort(team: Team, name: str) -> None:
     again = f"`tripod nova resume {name}` tries again"
     try:
         team.disk.check_way(path.rpartition("/")[0])
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(full, flags | os.O_NONBLOCK, 0o644)  # a named pipe is open at once
-        with os.fdopen(fd, "r+b", buffering=0) as file:
-            lock_open_file(fd, wait=True)
-            have = file.read() or b""
-            stand = stand_of_section(have, section)
-            if stand == "edited":
+        with os.fdopen(_open_decisions(full), "r+b", buffering=0) as file:
+            lock_open_file(file.fileno(), wait=True)
+            have = file.read()
+            place = stand_of_section(have, section)
+            if place == "edited":
                 team.warnings.append(
                     f"{full}: the section of {name} is not what the ledger gives, and "
                     f"stays as it is; take it out, and {again}"
                 )
-            elif stand != "there":
+            elif place != "there":
                 file.write(_missing_part(have, section))
-                os.fsync(fd)
+                os.fsync(file.fileno())
     except OSError as error:
         team.warnings.append(f"{full}: the decision is not added: {error.strerror}; {again}")
+
+
+def _open_decisions(path: str) -> int:
+    """Open the decisions of a work effort, made where they are not there, to be read and added to.
+
+    Raises OSError where something else stands there, or far too much.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    fd = os.open(path, flags, 0o644)  # a named pipe is open at once
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LOG_FILE.limit:
+        os.close(fd)
+        raise OSError(EFBIG, f"no file of at most {LOG_FILE.limit} bytes stands there", path)
+    return fd
 
 
 def _missing_part(have: bytes, section: bytes) -> bytes:
@@ -680,9 +695,3 @@ def state_in_words(run: NovaRun) -> str:
         return "a person has to decide"
     cycle = f" (cycle {run.number})" if run.number and run.state in SPEAKING else ""
     return f"{run.state}{cycle}"
-
-
-def list_nova(team: Team) -> list[dict[str, Any]]:
-    """The state of each run, in the order of their beginning."""
-    rows = team.store.db.execute("SELECT run FROM nova_runs ORDER BY seq").fetchall()
-    return [nova_status(nova_run(team.source, name)) for (name,) in rows]

@@ -119,9 +119,9 @@ def test_a_work_effort_that_went_elsewhere_loses_nothing(folder: Path) -> None:
     assert section(folder, name) in decisions(folder).read_text()
 
 
-@pytest.mark.parametrize("what", ["link", "folder", "pipe", "link above"])
+@pytest.mark.parametrize("what", ["link", "folder", "pipe", "link above", "too much"])
 def test_nothing_is_written_where_something_else_stands(folder: Path, what: str) -> None:
-    place, other = decisions(folder), folder / "other"
+    place, other, pipe = decisions(folder), folder / "other", -1
     other.mkdir()
     if what == "link":
         place.symlink_to(other / "file")
@@ -129,6 +129,10 @@ def test_nothing_is_written_where_something_else_stands(folder: Path, what: str)
         place.mkdir()
     elif what == "pipe":
         os.mkfifo(place)
+        pipe = os.open(place, os.O_RDWR | os.O_NONBLOCK)
+    elif what == "too much":
+        place.touch()
+        os.truncate(place, 2**26 + 1)
     name = "shall-the-queue-live-in-one-file-or-in-ma"
     if what == "link above":
         with Team(f"{folder}/.nbs") as team:
@@ -141,7 +145,11 @@ def test_nothing_is_written_where_something_else_stands(folder: Path, what: str)
     done = again(folder, name)
     assert "the decision is not added: " in done.err, done
     assert list(other.iterdir()) == []
-    assert [grade for grade, _ in told(folder)] == []
+    if what == "pipe":
+        with pytest.raises(BlockingIOError):
+            os.read(pipe, 1)
+        os.close(pipe)
+    assert [grade for grade, _ in told(folder)] == (["warning"] if what == "too much" else [])
 
 
 def test_what_a_kill_left_of_a_section_is_completed(folder: Path) -> None:
