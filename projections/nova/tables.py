@@ -4,8 +4,6 @@ The tables say which entries are a run's. Its state is folded from these by ``No
 operation of one entry could tell what follows on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -118,7 +116,7 @@ class NovaRow(NamedTuple):
     actor: str
 
 
-def decision_of_run(source: Source, run: NovaRun, rows: Sequence[NovaRow]) -> tuple[str, int]:
+def decision_of_run(source: Source, run: "NovaRun", rows: Sequence[NovaRow]) -> tuple[str, int]:
     """The section of ``decisions.md`` of a run that is over, and the entry that ended it."""
     from tripod.projections.nova.files import render_nova_decision
 
@@ -151,7 +149,7 @@ def nova_entries_of(source: Source, run: str) -> list[NovaRow]:
     return [NovaRow(*row) for row in source.db.execute(sql, (run,))]
 
 
-def fold_nova_run(source: Source, rows: Sequence[NovaRow]) -> NovaRun | None:
+def fold_nova_run(source: Source, rows: Sequence[NovaRow]) -> "NovaRun | None":
     """Fold a run from its entries; None where the first of them does not begin one."""
     from tripod.projections.nova.run import NovaRun
 
