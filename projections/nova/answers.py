@@ -278,7 +278,10 @@ def _form_of(text: str) -> tuple[Literal["json", "front-matter", "line"], dict[s
     fence = _FENCE.match(text.lstrip())
     if fence is not None:
         head = f"\n{fence[1]}".encode("utf-8", "replace")  # lines count as in the answer
-        entries = read_setting_entries(head)
+        try:
+            entries = read_setting_entries(head)
+        except MalformedError as error:
+            raise MalformedError(f"front matter: {error}") from error
         values = _once((key, value) for key, _, value in entries)
         return "front-matter", values, text.lstrip()[fence.end() :]
     if _EPISTEMIC.search(text):

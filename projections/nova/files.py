@@ -41,7 +41,8 @@ def format_epistemic(turn: NovaTurn) -> str:
     if turn.epistemic is None:
         return ""
     know, uncertainty = map(share_text, turn.epistemic)
-    return f"know {know}, uncertainty {uncertainty}"
+    counts = " (these count, as it stated none that can be read)" if turn.is_missing else ""
+    return f"know {know}, uncertainty {uncertainty}{counts}"
 
 
 def render_transcript(run: NovaRun) -> str:
@@ -92,7 +93,9 @@ def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
     if end.get("confidence"):
         stated = end.get("stated_confidence")
         facts.append(
-            f"confidence: {end['confidence']}" + (f" (stated: {stated})" if stated else "")
+            f"confidence: {end['confidence']}"
+            + (f" (stated: {stated})" if stated else "")
+            + (", as the final turn does not say what it knows" if _lacks_state(run) else "")
         )
     facts += (f"a person decided: {said.choice} ({_line(said.who)})" for said in run.human)
     facts.append(f"turns: {len(run.turns)}, cycles: {run.number}, cost: {run.spent:f}")
@@ -100,6 +103,10 @@ def render_nova_decision(run: NovaRun, decision: str, last: int) -> str:
     parts.append("\n".join(f"- {fact}" for fact in facts))
     parts += _sections(run)
     return "\n\n".join(parts) + "\n"
+
+
+def _lacks_state(run: NovaRun) -> bool:
+    return any(turn.role == "final" and turn.is_missing for turn in run.turns)
 
 
 def work_effort_section(text: str, ended: str) -> bytes:
@@ -121,7 +128,8 @@ def stand_of_section(data: bytes, section: bytes) -> Literal["there", "cut", "ab
     >>> stand_of_section(section.replace(b"tea", b"gin"), section), stand_of_section(b"", section)
     ('edited', 'absent')
     """
-    lines = b"\n" + data.replace(b"\r\n", b"\n")
+    lines = b"\n" + data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    lines += b"\n" if lines.endswith(section[:-1]) else b""  # an editor may take the last one
     begins = lines.count(b"\n" + section.partition(b"\n")[0])
     if not begins:
         return "absent"

@@ -72,7 +72,10 @@ class Opening(NamedTuple):
 
 
 class NovaTurn(NamedTuple):
-    """A turn that was recorded; ``epistemic`` is what it stated, or what counts instead."""
+    """A turn that was recorded; ``epistemic`` is what it stated, or what counts instead.
+
+    ``is_missing``: it had to state that, and did not so that it could be read.
+    """
 
     number: int
     seq: int
@@ -83,6 +86,7 @@ class NovaTurn(NamedTuple):
     text: str
     fields: Mapping[str, Any]
     epistemic: Epistemic | None
+    is_missing: bool = False
 
 
 class HumanChoice(NamedTuple):
@@ -399,8 +403,9 @@ def _turn_of(seq: int, body: Mapping[str, Any], content: Content) -> NovaTurn:
         fields = json.loads(content(body["parsed"]))
     except (ValueError, RecursionError):
         fields = {}  # it was erased
-    told = body.get("epistemic")
+    told, is_missing = body.get("epistemic"), False
     if told is not None:
+        is_missing = told.get("source") == "missing"
         told = Epistemic(Decimal(told["know"]), Decimal(told["uncertainty"]))
     return NovaTurn(
         int(body["turn"]),
@@ -412,6 +417,7 @@ def _turn_of(seq: int, body: Mapping[str, Any], content: Content) -> NovaTurn:
         content(body["content"]).decode("utf-8", "replace"),
         _fields_of(fields),
         told,
+        is_missing,
     )
 
 

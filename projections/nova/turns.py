@@ -65,6 +65,35 @@ def told_problem(problem: str, stderr: bytes) -> str:
     return f"{problem[:MAX_PROBLEM]}{said}"
 
 
+class PlayedTry(NamedTuple):
+    """A try at a turn as a tape needs it: the SHA-256 of its prompt, its exit code, its output."""
+
+    one: TurnTry
+    prompt: str
+    exit_code: int | None
+    output: str
+
+
+def tape_of_tries(role: str, tries: Iterable[PlayedTry]) -> dict[str, tuple[int, str]]:
+    """What is played of a turn: for the SHA-256 of a prompt the exit code and the output.
+
+    Answers are played, those that were refused as well. That a program failed (its exit code, a
+    signal, its time) cannot be done again, and the prompt of the next try says how it failed: so
+    the answer that came at last is played for the first prompt. Without one the program fails.
+    """
+    answered = [
+        one
+        for one in tries
+        if one.one.state == "ended" and (not one.one.is_cancelled or _is_whole(role, one.one))
+    ]
+    played = [one for one in answered if one.one.status == "ok" or one.one.is_cancelled]
+    if played and len(played) < len(answered):
+        return {answered[0].prompt: (0, played[-1].output)}
+    return {
+        one.prompt: (0 if one in played else one.exit_code or 1, one.output) for one in answered
+    }
+
+
 def format_tape(answers: Mapping[str, tuple[int, str]]) -> str:
     r"""A tape: what was answered to each prompt of one turn (exit code, text), by its SHA-256.
 

@@ -435,6 +435,7 @@ def unlisted_modules(paths: Iterable[str], words: Collection[str]) -> dict[str, 
         name = path.rpartition("/")[2].removesuffix(".py")
         if not (_is_face(path) or _in_registry(path)) and not (
             _is_listed(name.replace("_", "-"), words)
+            or name.replace("_", " ") in words
             or all(_is_listed(part, words) for part in name.split("_"))
         ):
             found[path] = name

@@ -148,6 +148,7 @@ def _progress(run: NovaRun) -> Iterator[str]:
         if cycle.verdict is not None and cycle.synthesis is not None:
             state = cycle.synthesis.epistemic
             shown = "" if state is None else f" at uncertainty {state.uncertainty:f}"
+            shown += " (the synthesis states none)" if cycle.synthesis.is_missing else ""
             yield f"gate of cycle {cycle.number}: {cycle.verdict}{shown}"
         if cycle.flaws is not None:
             yield f"critique of cycle {cycle.number}: {cycle.flaws}"
@@ -173,7 +174,8 @@ def _lines(found: NovaStanding) -> list[str]:
         lines.append(hanging(str(run.turns[-1].fields.get("decision", ""))))
         stated = status["stated_confidence"]
         more = f" (it states {stated})" if stated else ""
-        lines.append(f"confidence {status['confidence']}{more}")
+        lacks = ", as the final turn does not say what it knows" if run.turns[-1].is_missing else ""
+        lines.append(f"confidence {status['confidence']}{more}{lacks}")
     elif status["reason"]:
         lines.append(f"reason: {REASONS.get(status['reason'], one_line(status['reason']))}")
     return [*lines, f"next: {found.next}"] if found.next else lines

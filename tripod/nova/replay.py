@@ -33,6 +33,7 @@ from tripod.nova.runner import (
     decide_nova,
     nova_run,
     order_persona,
+    try_of,
 )
 from tripod.projections.nova.answers import persona_prompt
 from tripod.projections.nova.files import (
@@ -48,15 +49,14 @@ from tripod.projections.nova.tables import (
     fold_nova_run,
     nova_entries_of,
 )
-from tripod.projections.nova.turns import ROLE, format_tape
-from tripod.projections.workers.answers import CANCELLED
+from tripod.projections.nova.turns import ROLE, PlayedTry, format_tape, tape_of_tries
 from tripod.team import adoption
 from tripod.team.team import Team
 
 _TURNS = (kinds.TURN.name, kinds.MISSED.name)
 PLAYER = r"""
 LC_ALL=C; export LC_ALL
-key=$(sha256sum 2>/dev/null || shasum -a 256) || exit 4
+key=$(sha256sum 2>/dev/null || shasum -a 256) || { echo 'no sha256sum and no shasum' >&2; exit 4; }
 codes=$(n=0; while [ $n -lt 32 ]; do printf 's/\\\\u%04x/\\\\0%03o/g\n' $n $n; n=$((n+1)); done)
 rules='s/^[^[]*\[//; s/, "/ /; s/"],*$//; s/\\\\/\\0134/g; s/\\"/"/g'
 found=$(sed -n "/^\"${key%% *}\": /{
@@ -92,7 +92,7 @@ def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
 
     A tape is of one turn: no persona is handed what another one answered.
     """
-    tape: dict[str, tuple[int, str]] = {}
+    tries: list[PlayedTry] = []
     output = "text"
     for ordered in job_attempts(team.store.db, ROLE, f"{name}/{key}"):
         order, result = order_of(team, ordered), recorded(team, ordered)
@@ -105,12 +105,12 @@ def _tape_of(team: Team, name: str, key: str) -> tuple[str, str]:
                     f"{name} cannot be played: {what} of its runs was erased (turn {key}, run "
                     f"{ordered.spawn})"
                 )
-        # One that was told to end may have answered before, and then its answer counts.
-        if ordered.state == "ended" and (result.problem != CANCELLED or result.stdout.strip()):
+        if ordered.state == "ended":
             output = order["output"]
             text = result.stdout.decode("utf-8", "replace")
-            tape[order["stdin"]["sha256"]] = (result.exit_code or 0, text)
-    return output, format_tape(tape)
+            tried = try_of(team, ordered)
+            tries.append(PlayedTry(tried, order["stdin"]["sha256"], result.exit_code, text))
+    return output, format_tape(tape_of_tries(key.split("-")[1], tries))
 
 
 class Tapes:

@@ -18,12 +18,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from errno import EFBIG
 from hashlib import sha256
 from typing import Any
 
@@ -41,23 +39,20 @@ from tripod.agents.jobs import Attempt, JobHooks, job_attempts, recorded, spool_
 from tripod.agents.spec import SpawnResult
 from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
-from tripod.ledger.files import lock_open_file, read_plain_file
+from tripod.ledger.files import read_plain_file
 from tripod.ledger.kinds import nova as kinds
 from tripod.ledger.kinds.agents import ISOLATED
 from tripod.ledger.kinds.base import Kind
-from tripod.projections.layout import LOG_FILE
+from tripod.nova.work_effort import add_to_work_effort, find_work_effort
 from tripod.projections.nova.answers import MAX_PERSONA, Persona, persona_prompt, read_persona
-from tripod.projections.nova.files import stand_of_section
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import CAE, DCE, DueTurn, NovaRun
 from tripod.projections.nova.tables import (
     DECISIONS,
     FOLDER,
-    WORK_EFFORTS,
     fold_nova_run,
     nova_entries_of,
-    work_effort_section_of,
 )
 from tripod.projections.nova.turns import (
     MAX_LOST,
@@ -226,8 +221,8 @@ def _refuse_long(what: str, said: bytes) -> None:
     """Refuse what each persona is shown where it is too long (BadArgumentError)."""
     if len(said) > MAX_QUESTION:
         raise BadArgumentError(
-            f"{what}: {len(said)} bytes, more than {MAX_QUESTION}; put the material where the "
-            "personas may be shown it, and ask in few words"
+            f"{what}: {len(said)} bytes, more than {MAX_QUESTION}; each persona is given it whole: "
+            "shorten it"
         )
 
 
@@ -285,89 +280,6 @@ def _name_of(question: str) -> str:
     """A name made of the first words of a question."""
     plain = re.sub("[^a-z0-9]+", "-", question[:200].casefold()).strip("-")
     return plain[:40].strip("-") or "run"
-
-
-# Work efforts -------------------------------------------------------------------------------
-
-
-def find_work_effort(team: Team, words: str) -> str:
-    """The name of a work effort, from that or from the path of its folder.
-
-    Raises:
-        BadArgumentError: that is no name of one.
-        NotFoundError: its folder is not there.
-    """
-    name = os.path.normpath(words).removeprefix(f"{WORK_EFFORTS}/")
-    if re.fullmatch(r"WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
-        raise BadArgumentError(
-            f"work effort: {words:.120} is no name of a folder in {WORK_EFFORTS}/, such as "
-            "WE-261128-ab12 (letters, digits, . _ -)"
-        )
-    folder = f"{WORK_EFFORTS}/{name}"
-    if team.disk.odd(folder) != "a folder" or any(
-        map(os.path.islink, team.disk.places.links(folder))
-    ):
-        there = ", ".join(one for one in team.disk.names(WORK_EFFORTS) if one.startswith("WE-"))
-        raise NotFoundError(
-            f"work effort: there is no folder {os.path.normpath(team.disk.full(folder))} (a "
-            f"symbolic link does not count); {f'there are {there:.300}' if there else 'make it'}"
-        )
-    return name
-
-
-def add_to_work_effort(team: Team, name: str) -> None:
-    """Add the decision of a run that is over to its work effort, if it is not there yet.
-
-    That file is the project's: it lies in git, branches have it in several states, and people write
-    in it. So it is no projection, which we would write over: what others wrote stays, and
-    ``verify`` holds the section against the ledger. What cannot be added is a warning: the record
-    has it, and ``resume`` tries again.
-    """
-    found = work_effort_section_of(team.source, name)
-    if found is None:
-        return
-    path, section = found
-    full = os.path.normpath(team.disk.full(path))
-    again = f"`tripod nova resume {name}` tries again"
-    try:
-        team.disk.check_way(path.rpartition("/")[0])
-        with os.fdopen(_open_decisions(full), "r+b", buffering=0) as file:
-            lock_open_file(file.fileno(), wait=True)
-            have = file.read()
-            place = stand_of_section(have, section)
-            if place == "edited":
-                team.warnings.append(
-                    f"{full}: the section of {name} is not what the ledger gives, and "
-                    f"stays as it is; take it out, and {again}"
-                )
-            elif place != "there":
-                file.write(_missing_part(have, section))
-                os.fsync(file.fileno())
-    except OSError as error:
-        team.warnings.append(f"{full}: the decision is not added: {error.strerror}; {again}")
-
-
-def _open_decisions(path: str) -> int:
-    """Open the decisions of a work effort, made where they are not there, to be read and added to.
-
-    Raises OSError where something else stands there, or far too much.
-    """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    fd = os.open(path, flags, 0o644)  # a named pipe is open at once
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LOG_FILE.limit:
-        os.close(fd)
-        raise OSError(EFBIG, f"no file of at most {LOG_FILE.limit} bytes stands there", path)
-    return fd
-
-
-def _missing_part(have: bytes, section: bytes) -> bytes:
-    """What is to be added behind the bytes of a file so that it holds a section."""
-    cut = next((n for n in range(len(section), 0, -1) if have.endswith(section[:n])), 0)
-    if cut > section.index(b"\n"):
-        return section[cut:]
-    gap = b"" if not have else b"\n" if have.endswith(b"\n") else b"\n\n"
-    return gap + section
 
 
 # Going on --------------------------------------------------------------------------------------
@@ -492,7 +404,6 @@ def settle_nova(team: Team, name: str) -> NovaRun:
     team.refresh()
     run = nova_run(team.source, name)
     if _next_entry(team, run) is None:
-        add_to_work_effort(team, name)
         return run
     with team.act(by=ROLE) as act:
         run = nova_run(act.source, name)
@@ -504,7 +415,8 @@ def settle_nova(team: Team, name: str) -> NovaRun:
                 _name_checkpoint(act, name, entry.seq)
                 if "decision" in entry.data and "log" in run.opening.config:
                     _log_decision(team, act, run)
-    add_to_work_effort(team, name)
+    if run.finalized is not None:
+        add_to_work_effort(team, name)
     return run
 
 
@@ -562,10 +474,11 @@ def _log_decision(team: Team, act: Act, run: NovaRun) -> None:
 def stand_of_turn(team: Team, run: NovaRun, turn: DueTurn) -> TurnStand:
     """How a due turn stands, from the ledger alone."""
     attempts = _attempts(team, run, turn)
-    return stand_of_tries(run, turn, [_try_of(team, one) for one in attempts])
+    return stand_of_tries(run, turn, [try_of(team, one) for one in attempts])
 
 
-def _try_of(team: Team, attempt: Attempt) -> TurnTry:
+def try_of(team: Team, attempt: Attempt) -> TurnTry:
+    """A run of an agent as the ledger has it."""
     if attempt.state != "ended":
         return TurnTry(attempt.spawn, attempt.attempt, attempt.state)
     result = recorded(team, attempt)

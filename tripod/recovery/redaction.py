@@ -429,10 +429,11 @@ def _files(team: Team) -> Iterator[str]:
         for folder, _, names in os.walk(root):
             yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)
     sql = "SELECT run FROM nova_runs ORDER BY seq"
-    for (name,) in team.store.db.execute(sql).fetchall():
-        effort = work_effort_section_of(team.source, name)
-        if effort is not None and team.disk.is_file(effort[0]):
-            yield os.path.normpath(team.disk.full(effort[0]))
+    runs = [name for (name,) in team.store.db.execute(sql)]
+    efforts = dict(filter(None, (work_effort_section_of(team.source, name) for name in runs)))
+    yield from (
+        os.path.normpath(team.disk.full(path)) for path in efforts if team.disk.is_file(path)
+    )
     # Of a folder in which a log was met, the rest is nothing of the team's.
     paths = (path for path in LOG.paths(team.source) if path.startswith(tuple(logs)))
     yield from (os.path.normpath(team.disk.full(path)) for path in paths if logs)

@@ -29,7 +29,9 @@ synthesis is that they came to it apart.
 security``; ``tea, cycle 1: its prompt (run 3f0c2a81, performance) holds 12 words in a row of
 security``; ``tea, cycle 1: its output (run 3f0c2a81, performance) repeats 12 words in a row of
 security``. The last is a failure where the run could have read the other's output by its path, and
-a warning in a namespace, where two experts can only have hit upon the same words.
+a warning in a namespace, where two experts can only have hit upon the same words. A warning is
+``tea-2: its question holds 12 words in a row of security in tea``, too: the experts of the second
+run were handed what one of the first had written, which no other persona had said again.
 
 **What to do.** Take the two experts as one, or have the question answered again. *Cannot tell*
 names its reason: a run without a namespace (install bubblewrap, ``bwrap``), a text that was erased
@@ -41,6 +43,7 @@ too: resume it as it was begun, in the same shell. Else have the question asked 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -110,10 +113,13 @@ class _Turn(NamedTuple):
 class _Panel:
     """What is known of a Nova run: its recorded turns, and by cycle those of experts.
 
-    ``seen`` are the words that every expert may see, ``own`` those of each expert's turns.
+    ``seen`` are the words that every expert may see, ``own`` those of each expert's turns. The
+    question stands in the entry ``opened``.
     """
 
     name: str
+    opened: int = 0
+    question: list[str] = field(default_factory=list)
     turns: list[_Turn] = field(default_factory=list)
     cycles: dict[int, list[_Turn]] = field(default_factory=dict)
     seen: VisiblePhrases = field(default_factory=VisiblePhrases)
@@ -167,6 +173,7 @@ def judge(evidence: Evidence) -> Outcome:
             seen["in a folder"] += run.level == "folder"
             for exception in run.exceptions:
                 exceptions.setdefault(exception, set()).add(run.spawn[:8])
+    found.extend(_quoted_experts(evidence, list(panels.values())))
     named = {one.seq for one in found if one.seq is not None}
     found.extend(
         evidence.finding(NAME, one.seq, one.message, HELP)
@@ -175,6 +182,27 @@ def judge(evidence: Evidence) -> Outcome:
     untold = [*strange, *untold, *untold_prompts(evidence, NAME)]
     told = replace(outcome(NAME, found, seen), exceptions=tuple(_exceptions(exceptions)))
     return told_nova(told, untold)
+
+
+def _quoted_experts(evidence: Evidence, panels: Sequence[_Panel]) -> Iterator[Finding]:
+    """Questions that quote an expert of an earlier run, in words that no other turn made public."""
+    asked = [panel for panel in panels if len(panel.question) >= RUN]
+    index, turns = PhraseIndex(), list[_Turn]()
+    for panel in panels if asked else ():
+        public = panel.seen.before(sys.maxsize)
+        for turn in (one for one in panel.turns if one.role == "expert"):
+            index.add(len(turns), words_of(turn.text), public)
+            turns.append(turn)
+    for panel in asked:
+        for number, row in index.find(panel.question):
+            turn = turns[number]
+            if turn.seq < panel.opened:
+                message = f"{panel.name}: its question holds {RUN} words in a row of {turn.persona}"
+                yield evidence.finding(
+                    NAME, panel.opened, f"{message} in {turn.run}", HELP, severity="warning",
+                    shown=(row,),
+                )  # fmt: skip
+                break
 
 
 def _exceptions(found: Mapping[str, set[str]]) -> Iterator[str]:
@@ -190,7 +218,9 @@ def _panel(evidence: Evidence, name: str) -> _Panel:
         if body is None:
             continue
         if kind == "nova.opened":
-            panel.seen.add(seq, evidence.text(seq, "question") or "")
+            question = evidence.text(seq, "question") or ""
+            panel.opened, panel.question = seq, words_of(question)
+            panel.seen.add(seq, question)
             for persona in body["personas"]:
                 panel.seen.add(seq, _text(evidence, persona["content"]))
         elif kind == "human.decided":

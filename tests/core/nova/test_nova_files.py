@@ -17,6 +17,7 @@ from tripod.projections.nova.files import (
     render_nova_decision,
     render_transcript,
 )
+from tripod.projections.nova.rules import UNTOLD
 from tripod.projections.nova.run import NovaRun
 from tripod.team.team import Team
 
@@ -47,6 +48,15 @@ def test_the_transcript_has_what_a_person_decided_and_each_blank() -> None:
     assert "> so  \n>\n> be it" in text
     assert "\u061c" not in text + nova_json(nova_status(ended("x")))
     assert json.loads(nova_json(nova_status(ended("x"))))["question"] == "why?\u061c"
+
+
+def test_a_state_that_nobody_stated_is_said_to_be_none() -> None:
+    run = ended("so be it", confidence="0")
+    run.turns[-1] = run.turns[-1]._replace(epistemic=UNTOLD, is_missing=True)
+    why = "know 0, uncertainty 1 (these count, as it stated none that can be read)"
+    assert f"\n\n{why}\n\n" in render_transcript(run)
+    fact = "\n- confidence: 0, as the final turn does not say what it knows\n"
+    assert fact in render_nova_decision(run, "so be it", 4)
 
 
 def test_the_decision_says_which_person_decided() -> None:

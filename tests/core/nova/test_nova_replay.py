@@ -79,6 +79,37 @@ def test_a_fork_counts_turns_as_they_were_recorded(folder: Path) -> None:
     assert list(forked.cycles[0].missed) == ["security"]
 
 
+FLAKY = """
+role=$(sed -n 's/^This is cycle [0-9]*, role \\([a-z]*\\).$/\\1/p' | tee {at}/role)
+[ "$role" = synthesis ] && ! [ -e {at}/failed ] && {{ touch {at}/failed; {how}; }}
+case $role in
+  unpack) echo '{{"experts":["security"],"epistemic":{{"know":0.4,"uncertainty":0.7}}}}';;
+  expert) echo '{{"analysis":"Tea keeps you awake."}}';;
+  synthesis) echo '{{"proposal":"Tea","epistemic":{{"know":0.8,"uncertainty":0.2}}}}';;
+  critique) echo '{{"issues":[]}}';;
+  final) echo '{{"decision":"Tea","epistemic":{{"know":0.9,"uncertainty":0.1}}}}';;
+esac
+"""
+GIN = '{"proposal":"Gin","epistemic":{"know":0.8,"uncertainty":0.2}}'
+
+
+@pytest.mark.parametrize(
+    "how", ["echo no memory >&2; exit 7", "kill -9 $$", f"echo '{GIN}'; kill -9 $$"]
+)
+def test_a_turn_whose_program_failed_first_is_played_as_it_was_answered_then(
+    folder: Path, how: str
+) -> None:
+    """How it failed stands in the prompt of the next try, and cannot be done again."""
+    (folder / "flaky").write_text(FLAKY.format(at=folder, how=how))
+    live = ("--", "sh", str(folder / "flaky"))
+    assert nova(folder, "process", "Tea?", *live).code == 0
+    parent = run_of(folder, "tea")
+    assert parent.turns[2].fields["proposal"] == "Tea"
+    assert nova(folder, "replay", "tea").code == 0
+    assert nova(folder, "fork", "tea", "--at", "4", *live).code == 0
+    assert [turn.text for turn in run_of(folder, "tea-2").turns] == [t.text for t in parent.turns]
+
+
 # Tapes -----------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Decisions of runs in a work effort's own file, which is the project's: added, kept, judged."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -13,12 +14,11 @@ from recorded_panel import Agent, said
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.nova.runner import (
     NovaLimits,
-    add_to_work_effort,
     cancel_nova,
-    find_work_effort,
     load_personas,
     open_nova,
 )
+from tripod.nova.work_effort import add_to_work_effort, find_work_effort
 from tripod.projections.nova.files import stand_of_section, work_effort_section
 from tripod.projections.nova.run import DueTurn
 from tripod.team.team import Team
@@ -152,6 +152,30 @@ def test_nothing_is_written_where_something_else_stands(folder: Path, what: str)
     assert [grade for grade, _ in told(folder)] == (["warning"] if what == "too much" else [])
 
 
+def test_an_editor_may_take_the_last_line_end_and_mark_the_first(folder: Path) -> None:
+    name = decide(folder)
+    whole = decisions(folder).read_bytes()
+    for data in (whole[:-1], b"\xef\xbb\xbf" + whole):
+        decisions(folder).write_bytes(data)
+        assert told(folder) == []
+        assert again(folder, name).code == 0
+        assert decisions(folder).read_bytes() == data
+
+
+def test_a_lock_that_another_holds_is_not_waited_for_without_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions(folder).touch()
+    monkeypatch.setattr("tripod.nova.work_effort._PATIENCE_S", 0)
+    with decisions(folder).open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        name = decide(folder)
+        assert "another program holds its lock" in again(folder, name).err
+    assert decisions(folder).read_bytes() == b""
+    again(folder, name)
+    assert section(folder, name) in decisions(folder).read_text()
+
+
 def test_what_a_kill_left_of_a_section_is_completed(folder: Path) -> None:
     with_text = b"Ours.\n\n"
     decisions(folder).write_bytes(with_text)
@@ -189,14 +213,17 @@ def test_a_persona_cannot_write_the_lines_around_a_section(folder: Path) -> None
 
 def test_a_redacted_decision_is_named_where_it_still_stands(folder: Path) -> None:
     name = decide(folder)
+    other = decide(folder)  # the file is named once
     with Team(f"{folder}/.nbs") as team:
         seqs = [e.seq for e in team.store.read() if e.kind == "nova.turn.recorded"]
-    done = run(folder, "redact", str(seqs[-1]), "--reason", "private", "--as", "ann")
-    assert f"_work_efforts/{EFFORT}/decisions.md" in done.out.decode() + done.err, done
+    done = run(folder, "redact", str(seqs[7]), "--reason", "private", "--as", "ann")
+    said = done.out.decode() + done.err
+    assert said.count(f"_work_efforts/{EFFORT}/decisions.md") == 1, done
     assert [grade for grade, _ in told(folder)] == ["failure"]
     decisions(folder).unlink()
     again(folder, name)
     assert "pruned by size" not in decisions(folder).read_text().partition("Answer")[0]
+    again(folder, other)
     assert told(folder) == []
 
 

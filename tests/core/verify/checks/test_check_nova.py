@@ -11,7 +11,7 @@ from typing import Any
 
 import drafts
 import pytest
-from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said, speak
+from recorded_panel import ANALYSES, QUESTION, Agent, panel, play, said, speak, usual_agent
 from specimens import Row, database, forge, read
 
 from tripod.agents.spec import McpServer, Parameters
@@ -953,6 +953,41 @@ def test_a_protocol_is_no_person(root: str) -> None:
     assert blamed(root) == {
         "rounds": [f"{name}: nova decided (close), which is no person"],
     }
+
+
+@pytest.mark.parametrize("quoted", ["expert", "synthesis", "few words"])
+def test_a_question_that_quotes_an_expert_of_an_earlier_run_is_named(
+    root: str, quoted: str
+) -> None:
+    panel(root)
+    public = "so many words of a proposal that everybody may see and quote at length in a question"
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        text = "I say that " + public
+        return (
+            Agent(said("synthesis", proposal=text))
+            if turn.role == "synthesis"
+            else usual_agent(turn, attempt)
+        )
+
+    panel(root, script)
+    words = {
+        "expert": ANALYSES["security"],
+        "synthesis": public,
+        "few words": ANALYSES["security"][:40],
+    }
+    with Team(root) as team:
+        name = open_nova(
+            team, f"Is this so: {words[quoted]}", load_personas(), NovaLimits(), "alex"
+        )
+        play(team, name)
+        earlier = "shall-the-queue-live-in-one-file-or-in-m"
+        fork_nova(team, earlier, 4, "alex")
+    if quoted == "expert":
+        message = f"{name}: its question holds 12 words in a row of security in {earlier}"
+        assert blamed(root) == {"independence": [message]}
+    else:
+        assert blamed(root) == {}
 
 
 def test_a_question_that_is_not_that_of_its_digest(root: str) -> None:
