@@ -171,7 +171,7 @@ def _lines(found: NovaStanding) -> list[str]:
     spent = f"{_many(len(run.turns), 'turn')}, {_many(run.number, 'cycle')}"
     lines = [f"{run.opening.run}: {state_in_words(run)}, {spent}"]
     if run.finalized is not None and "decision" in run.finalized:
-        lines.append(hanging(str(run.turns[-1].fields.get("decision", ""))))
+        lines.append(hanging(str(run.turns[-1].fields.get("decision", "(its text was redacted)"))))
         stated = status["stated_confidence"]
         more = f" (it states {stated})" if stated else ""
         lacks = ", as the final turn does not say what it knows" if run.turns[-1].is_missing else ""

@@ -98,9 +98,11 @@ def next_act(run: NovaRun, agents: Sequence[NovaAgent], reason: str) -> str:
             return again
         return f"`tripod show agents` has what each program was given and printed; {again}"
     if run.state == "awaiting_human" and reason:
-        if reason == "budget" and not run.syntheses:
+        if reason == "budget":
             return (
-                f"`tripod nova decide {name} redirect` allows the budget once more, close ends it"
+                f"`tripod nova decide {name} redirect` allows the budget once more, for another "
+                "cycle with all experts; accept has the coordinator decide on what there is; close "
+                "ends it"
             )
         return f"`tripod nova decide {name} accept` (or redirect, close)"
     if any(one.state == "running" for one in agents):
