@@ -43,7 +43,6 @@ too: resume it as it was begun, in the same shell. Else have the question asked 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -189,7 +188,7 @@ def _quoted_experts(evidence: Evidence, panels: Sequence[_Panel]) -> Iterator[Fi
     asked = [panel for panel in panels if len(panel.question) >= RUN]
     index, turns = PhraseIndex(), list[_Turn]()
     for panel in panels if asked else ():
-        public = panel.seen.before(sys.maxsize)
+        public = panel.seen.before(2**53)
         for turn in (one for one in panel.turns if one.role == "expert"):
             index.add(len(turns), words_of(turn.text), public)
             turns.append(turn)
