@@ -40,15 +40,16 @@ _LONGEST = 60  # characters of a name that are shown
 
 _TAPE = "the tape of its turn"
 _UNSEEN = "not looked at"  # the check names it among its exceptions
-_FOLDER = r"/[0-9a-f]{16}-%s(?=/|$)"
-_PLAYED = r"/tripod-fork-[a-z0-9_]{8}/%s(?=\.)"
+_PLAYED = r"(?s)(.*)/tripod-fork-[a-z0-9_]{8}/%s\.json"
+_NAME = "\0"  # stands for a name that is each attempt's own: no word of an order can hold it
 
 
 class PlainOrder(NamedTuple):
     """What an agent's program was given beside its prompt, without what is each attempt's own.
 
-    That is the name of its private folder, and of a turn that is played from a tape the tape, if it
-    is what the record gives. ``files`` are what they are, the path where it is known, the digest.
+    That is the name of its private folder where no namespace hides it, and of a turn that is played
+    the tape and its path, if it is what the record gives. ``files`` are what they are, the path
+    where it is known, the digest.
     """
 
     argv: tuple[str, ...]
@@ -70,11 +71,11 @@ class _Made(NamedTuple):
 
 
 class _Tape(NamedTuple):
-    """What plays a turn of a parent again: its answers by prompts, its digest, its path's end."""
+    """What plays a turn of a parent again: its answers by prompts, its digest, the turn's key."""
 
     answers: dict[str, tuple[int, str]]
     digest: str
-    path: re.Pattern[str]
+    key: str
 
 
 @dataclass(slots=True)
@@ -217,7 +218,7 @@ def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tap
     if not answers:
         return None
     digest = sha256(format_tape(answers).encode()).hexdigest()
-    return _Tape(answers, digest, re.compile(_PLAYED % re.escape(key)))
+    return _Tape(answers, digest, key)
 
 
 def _made(
@@ -283,14 +284,15 @@ def _plain(
     sealed = left.pop("sealed") if isinstance(left.get("sealed"), list) else []
     digests = {digest for *_, digest in given}
     files = [*given, *(_sealed(one, argv, digests) for one in sealed)]
-    placed = _placed(argv, *errand)
-    if placed is None:
+    cwd = left.get("cwd")
+    placed: Callable[[str], str] = str
+    if run_namespace(argv)[0] and "--chdir" in argv:
         left.pop("cwd", None)
-        placed = str
-    elif isinstance(left.get("cwd"), str):
-        left["cwd"] = placed(left["cwd"])
+    elif isinstance(cwd, str) and not run_namespace(argv)[0]:
+        placed = _placed(cwd, *errand)
+        left["cwd"] = placed(cwd)
     return PlainOrder(
-        tuple(map(placed, argv)),
+        tuple(argv),
         tuple(sorted((name, placed(text)) for name, text in variables.items())),
         tuple(sorted(files)),
         tuple(sorted((name, json.dumps(one, sort_keys=True)) for name, one in left.items())),
@@ -313,23 +315,28 @@ def _sealed(one: Any, argv: list[str], given: Collection[str]) -> tuple[str, str
     return "sealed", "", json.dumps(one, sort_keys=True)
 
 
-def _placed(argv: list[str], subject: str, attempt: int) -> Callable[[str], str] | None:
-    """What takes the name of an attempt's private folder out of a text.
+def _placed(cwd: str, subject: str, attempt: int) -> Callable[[str], str]:
+    """What takes the name of an attempt's private folder out of a path in it, and out of no other.
 
-    None: no program in this namespace sees that folder, and no text of its order has to name it.
+    It is the folder around ``cwd``; what stands in front of its name is the same for all attempts.
     """
-    if run_namespace(argv)[0] and "--chdir" in argv:
-        return None
-    name = f"{ROLE}-{subject}-{attempt}".replace("/", "+")
-    folder = re.compile(_FOLDER % re.escape(name))
-    return lambda text: folder.sub("/its folder", text)
+    folder = cwd.removesuffix("/work")
+    front = folder.removesuffix(f"-{ROLE}-{subject}-{attempt}".replace("/", "+"))
+    if len({cwd, folder, front}) < 3:
+        return str
+    return lambda path: f"{front}{_NAME}{path[len(folder) :]}" if _within(path, folder) else path
+
+
+def _within(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}/")
 
 
 def _without_tape(plain: PlainOrder, tape: _Tape) -> PlainOrder:
-    """An order that plays a tape, with neither the tape nor its path."""
+    """An order that plays a tape, with neither the tape nor its path, which is its last word."""
+    own = re.fullmatch(_PLAYED % re.escape(tape.key), "".join(plain.argv[-1:]))
 
     def taken(path: str) -> str:
-        return tape.path.sub("/its tape", path)
+        return f"{own[1]}/{_NAME}" if own is not None and path == own[0] else path
 
     files = [
         (what, taken(path), _TAPE if digest == tape.digest else digest)

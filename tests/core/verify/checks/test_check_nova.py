@@ -740,6 +740,26 @@ def test_the_private_folder_of_each_attempt_is_its_own(root: str, *, is_inside: 
     assert "its order" not in str(found)
 
 
+@pytest.mark.parametrize("where", ["argv", "set_env"])
+def test_other_folders_that_are_called_as_the_private_one(where: str, root: str) -> None:
+    """Their names hold any text as digits: a namespace has no private folder, so each counts."""
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        data = (ANALYSES["security"] if turn.persona == "performance" else turn.key * 30)[:160]
+        said_so = [data[at : at + 8].encode().hex() for at in range(0, 160, 8)]
+        text = "".join(f"/{one}-nova-{name}+{turn.key}-{attempt}" for one in said_so)
+        usual = (*FOLDERS[:2], "--", "panel")
+        order = {"argv": (*usual, text)} if where == "argv" else {"set_env": {"HOME": text}}
+        return Agent(said(turn.role, turn.persona), order={"argv": usual, **order})
+
+    with Team(root) as team:
+        play(team, name, script)
+    what = {"argv": "word 5 of its command line", "set_env": "the variable 'HOME'"}[where]
+    assert blamed(root)["independence"][0].count(f"it differs in {what}") == 2
+
+
 @pytest.mark.parametrize("what", LEAKS)
 def test_the_words_of_another_expert(what: str, root: str) -> None:
     panel(root, _odd("performance", **LEAKS[what]))
@@ -1109,6 +1129,24 @@ def test_a_tape_that_holds_more_than_the_record_gives(what: str, root: str) -> N
     assert found.keys() == {"independence"}
     assert f"{name}-2, cycle 1, integration (" in found["independence"][0]
     assert what in found["independence"][0]
+
+
+def test_other_paths_that_are_called_as_that_of_the_tape(root: str) -> None:
+    """Each holds eight characters: only the one that the player reads is left out."""
+    name = panel(root)
+    usual = _played(root, name, 4)
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        agent: Agent = usual(turn, attempt)
+        data = b"a writer of its own" if turn.persona == "integration" else turn.key.encode()
+        text = data.hex().ljust(40, "0")
+        more = [f"/tripod-fork-{text[at : at + 8]}/{turn.key}.json" for at in range(0, 40, 8)]
+        *words, tape = agent.order.get("argv", ("/usr/bin/bwrap", "--unshare-all", "--", "x"))
+        return agent._replace(order={"argv": (*words, *more, tape)})
+
+    _forked(root, name, 4, script)
+    (message,) = blamed(root)["independence"]
+    assert message.count(" of its command line") == 2
 
 
 def test_a_program_with_the_tape_beside_it(root: str) -> None:
