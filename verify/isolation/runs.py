@@ -433,6 +433,17 @@ def run_namespace(argv: Sequence[str]) -> tuple[bool, bool]:
     return "--unshare-all" in names, unknown or _NETWORK in names
 
 
+def run_folder_is_unseen(argv: Sequence[str]) -> bool:
+    """Whether a command line makes a namespace whose program begins in another folder than it.
+
+    >>> run_folder_is_unseen(["/usr/bin/bwrap", "--unshare-all", "--chdir", "/work", "--", "x"])
+    True
+    >>> run_folder_is_unseen(["/usr/bin/bwrap", "--unshare-all", "--", "x", "--chdir", "/work"])
+    False
+    """
+    return {"--unshare-all", "--chdir"} <= {option.name for option in _options(argv)[0]}
+
+
 def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
     """What a program had besides the system and what was looked at, in words.
 

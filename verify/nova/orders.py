@@ -24,7 +24,7 @@ from tripod.projections.nova.run import DueTurn
 from tripod.projections.nova.turns import ROLE, format_tape
 from tripod.projections.workers.answers import CANCELLED
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.runs import erased_in_run, run_namespace
+from tripod.verify.isolation.runs import erased_in_run, run_folder_is_unseen, run_namespace
 from tripod.verify.nova.turns import (
     NovaSubject,
     nova_entries,
@@ -286,7 +286,7 @@ def _plain(
     files = [*given, *(_sealed(one, argv, digests) for one in sealed)]
     cwd = left.get("cwd")
     placed: Callable[[str], str] = str
-    if run_namespace(argv)[0] and "--chdir" in argv:
+    if run_folder_is_unseen(argv):
         left.pop("cwd", None)
     elif isinstance(cwd, str) and not run_namespace(argv)[0]:
         placed = _placed(cwd, *errand)

@@ -760,6 +760,20 @@ def test_other_folders_that_are_called_as_the_private_one(where: str, root: str)
     assert blamed(root)["independence"][0].count(f"it differs in {what}") == 2
 
 
+@pytest.mark.parametrize("argv", [(*FOLDERS[:2], *FOLDERS[4:], "--chdir", "/x"), ("--chdir", "/x")])
+def test_a_folder_counts_unless_the_namespace_has_another(argv: tuple[str, ...], root: str) -> None:
+    """What a program is told behind the options of the namespace is no option of that."""
+
+    def script(turn: DueTurn, _: int) -> Agent:
+        text = _BASE64 if turn.persona == "performance" else turn.key
+        order = {"argv": argv, "cwd": f"/srv/{text}"}
+        level = "namespace" if "bwrap" in argv[0] else "folder"
+        return Agent(said(turn.role, turn.persona), order=order, level=level)
+
+    panel(root, script)
+    assert blamed(root)["independence"][0].count("it differs in its 'cwd'") == 2
+
+
 @pytest.mark.parametrize("what", LEAKS)
 def test_the_words_of_another_expert(what: str, root: str) -> None:
     panel(root, _odd("performance", **LEAKS[what]))
