@@ -22,7 +22,7 @@ from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
 
 _SUBJECT = re.compile(
-    r"([a-z0-9][a-z0-9-]{0,63})/([0-9]{1,15})-"
+    r"([a-z0-9][a-z0-9-]{0,63})/(0|[1-9][0-9]{0,14})-"
     r"(unpack|expert|synthesis|critique|revision|final)-([a-z][a-z0-9_-]{0,31})"
 )
 _COST = re.compile(r"[0-9]{1,10}\.[0-9]{4}")

@@ -664,6 +664,28 @@ def test_a_file_that_an_earlier_agent_is_said_later_to_have_had(root: str) -> No
     assert "cycle 1, integration (" in message
 
 
+class _Misnamed(DueTurn):
+    """A turn whose agents have another subject than the record looks for."""
+
+    @property
+    def key(self) -> str:
+        return f"0{super().key}"
+
+
+def test_an_agent_for_a_turn_that_nobody_looks_for(root: str) -> None:
+    """Its subject is written in another way, and it is given what another expert said."""
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+        stand = play(team, name, most=2)
+        turn = next(one for one in stand.due_turns() if one.persona == "performance")
+        leak = f"\n{_BASE64}"
+        speak(team, stand, _Misnamed(*turn), 1, Agent(said("expert"), extra=leak))
+        play(team, name)
+    found = blamed(root)
+    assert found.keys() == {"personas"}
+    assert f"is for no turn of a Nova run: '{name}/01-expert-performance'" in found["personas"][0]
+
+
 def test_a_second_prompt(root: str) -> None:
     def script(turn: DueTurn, _: int) -> Agent:
         return Agent(said(turn.role, turn.persona))
