@@ -23,7 +23,7 @@ from tripod.projections.nova.answers import persona_prompt
 from tripod.projections.nova.prompt import prompt_for_turn
 from tripod.projections.nova.run import DueTurn, NovaRun
 from tripod.projections.nova.turns import ROLE
-from tripod.projections.workers.answers import CANCELLED
+from tripod.projections.workers.answers import CANCELLED, FAILED, read_spec_answer
 from tripod.team.team import Team
 
 __all__ = [
@@ -67,7 +67,8 @@ class Agent(NamedTuple):
 
     ``extra`` is put behind its prompt, ``sources`` are added to those of the prompt, ``files`` are
     given beside it; ``order`` are further fields of its order; ``ends``: it is over. With the
-    ``status`` ``cancelled`` it was told to end.
+    ``status`` ``cancelled`` it was told to end. What it costs it says in a stream. ``end`` are
+    fields of its end that are said to be others; ``begins``: an entry says that it began.
     """
 
     says: Mapping[str, Any] | str | None
@@ -82,6 +83,8 @@ class Agent(NamedTuple):
     prompt: str = ""
     ends: bool = True
     stderr: bytes = b""
+    end: Mapping[str, Any] = {}
+    begins: bool = True
 
 
 Script = Callable[[DueTurn, int], Agent]
@@ -110,12 +113,14 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
     given = prompt_for_turn(run, turn, agent.prompt or own, stand.problem)
     prompt = given.data + agent.extra.encode()
     argv = ("/usr/bin/bwrap", "--unshare-all", "--", "panel")
-    spec = SpawnSpec(stdin=prompt, **{"argv": argv, "env": (), **agent.order})
+    form = "text" if agent.cost is None else "claude-stream-json"
+    spec = SpawnSpec(stdin=prompt, **{"argv": argv, "env": (), "output": form, **agent.order})
     order = described_spec(spec)
     subject = f"{run.opening.run}/{turn.key}"
     spawn = spec_spawn_id(ROLE, subject, attempt, order)
     says = agent.says
     text = says if isinstance(says, str) else json.dumps(says, ensure_ascii=False)
+    text = text if agent.cost is None else _in_stream(text, agent.cost)
     with team.act() as act:
         if agent.level is not None:
             hidden = list(agent.hidden) if agent.level == "namespace" else []
@@ -133,19 +138,34 @@ def speak(team: Team, run: NovaRun, turn: DueTurn, attempt: int, agent: Agent) -
         if says is None:
             act.append([ABANDONED.draft({"spawn": spawn, "reason": "nobody runs it any more"})])
             return spawn
-        ended = drafts.agent_ended(
-            spawn=spawn,
-            status="killed" if agent.status == "cancelled" else agent.status,
-            wall_ms=1,
-            stdout=f"{text}\n".encode(),
-            stderr=agent.stderr,
-            cost=agent.cost,
-            problem={"ok": None, "cancelled": CANCELLED}.get(
-                agent.status, f"it ended {agent.status}"
-            ),
-        )
-        act.append([drafts.agent_started(spawn, 7, 7, sha256(b"").hexdigest()), ended])
+        ended = drafts.agent_ended(spawn=spawn, **_end_of(agent, f"{text}\n".encode(), order))
+        started = drafts.agent_started(spawn, 7, 7, sha256(b"").hexdigest())
+        act.append([started, ended] if agent.begins else [ended])
     return spawn
+
+
+def _end_of(agent: Agent, stdout: bytes, order: bytes) -> dict[str, Any]:
+    """How an agent's run ended that printed this, as the act says that records an end."""
+    wanted = json.loads(order)
+    answer = read_spec_answer(wanted["output"], stdout, wants_structure="schema" in wanted)
+    said: dict[str, Any] = {"status": answer.status, "problem": answer.problem, "exit_code": 0}
+    if agent.status == "cancelled":
+        said = {"status": "killed", "problem": CANCELLED, "signal": 15}
+    elif agent.status == "nonzero":
+        told = f"; {answer.problem}" if answer.problem.startswith(FAILED) else ""
+        said = {"status": "nonzero", "problem": f"it ended with exit code 1{told}", "exit_code": 1}
+    elif agent.status != "ok":
+        said["status"] = agent.status
+    said |= {"stdout": stdout, "stderr": agent.stderr, "cost": answer.cost, "wall_ms": 1}
+    return {**said, "problem": said["problem"] or None, **agent.end}
+
+
+def _in_stream(text: str, cost: str) -> str:
+    """An answer in the stream of a coding agent, which says what it cost."""
+    return json.dumps(
+        {"type": "result", "total_cost_usd": float(cost), "session_id": "s", "result": text},
+        ensure_ascii=False,
+    )
 
 
 def play(team: Team, name: str, script: Script = usual_agent, most: int = 100) -> NovaRun:

@@ -26,6 +26,14 @@ CANCELLED = "it was ended because it was told to"
 FAILED = "it says that it failed: "
 """How the problem of a stream begins whose result is no answer but a failure."""
 
+TOO_SLOW = "it was ended: its time was over after {seconds:.1f} s"
+SIGNALLED = "it was killed by signal {signal}"
+NOT_STARTED = "it could not be started: {reason}"
+EXITED = "it ended with exit code {code}"
+TOO_MUCH = "it printed more than {most} bytes"
+ALTERED = "another program changed what it printed ({names})"
+"""The words of other problems: records hold them, and checks compare them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

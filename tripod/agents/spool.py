@@ -42,8 +42,14 @@ from tripod.agents.spec import (
 )
 from tripod.ledger.files import lock_open_file, open_plain_file, read_plain_file
 from tripod.projections.workers.answers import (
+    ALTERED,
     CANCELLED,
+    EXITED,
     FAILED,
+    NOT_STARTED,
+    SIGNALLED,
+    TOO_MUCH,
+    TOO_SLOW,
     Answer,
     Output,
     Status,
@@ -323,10 +329,10 @@ _NOBODY = "the process that ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
 _ENDS: dict[str, tuple[Status, str]] = {
-    "timeout": ("timeout", "it was ended: its time was over after {seconds:.1f} s"),
+    "timeout": ("timeout", TOO_SLOW),
     "cancelled": ("killed", CANCELLED),
-    "signalled": ("killed", "it was killed by signal {signal}"),
-    "not_started": ("not_started", "it could not be started: {reason}"),
+    "signalled": ("killed", SIGNALLED),
+    "not_started": ("not_started", NOT_STARTED),
     "abandoned": ("killed", "{reason}"),
 }
 """The status and the problem of a run that did not end by itself."""
@@ -392,10 +398,10 @@ def spool_result(
     answer = read_spec_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:
-        status, problem = "bad_output", f"it printed more than {MAX_OUTPUT} bytes"
+        status, problem = "bad_output", TOO_MUCH.format(most=MAX_OUTPUT)
     if altered:
         names = " and ".join(altered)
-        status, problem = "bad_output", f"another program changed what it printed ({names})"
+        status, problem = "bad_output", ALTERED.format(names=names)
         answer = Answer(status, problem)
     if end.outcome in _ENDS:
         status, words = _ENDS[end.outcome]
@@ -403,7 +409,7 @@ def spool_result(
     elif end.exit_code:
         # A coding agent says in its stream why it failed, and nothing on standard error.
         told = f"; {problem}" if problem.startswith(FAILED) else ""
-        status, problem = "nonzero", f"it ended with exit code {end.exit_code}{told}"
+        status, problem = "nonzero", f"{EXITED.format(code=end.exit_code)}{told}"
     return SpawnResult(
         status=status,
         problem=problem,

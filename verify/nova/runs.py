@@ -385,7 +385,11 @@ class _Walk:
         return True
 
     def prompts(self, run: NovaRun, due: DueTurn, tries: list[AgentTry], *, is_sure: bool) -> None:
-        """Name prompts of a turn that are not what the record gives."""
+        """Name what cannot be so of a turn's agents: how they ended, and what they were asked."""
+        who = f"{due.persona} ({due.role}, cycle {due.cycle})"
+        for agent in tries:
+            if agent.wrong:
+                self.problem(ORDER, agent.ended, f"{who}: run {agent.one.spawn[:8]} {agent.wrong}")
         if not is_sure:
             return  # named or told above: nobody knows what it had to be given
         if self.erased:

@@ -20,6 +20,7 @@ from tripod.projections.nova.turns import ROLE, TurnTry, told_problem
 from tripod.projections.workers.answers import CANCELLED, read_spec_answer
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
+from tripod.verify.nova.ends import contradiction
 
 _SUBJECT = re.compile(
     r"([a-z0-9][a-z0-9-]{0,63})/(0|[1-9][0-9]{0,14})-"
@@ -58,12 +59,15 @@ class NovaEntry(NamedTuple):
 class AgentTry(NamedTuple):
     """A run of an agent as it stood at an entry; ``requested`` is the entry of its order.
 
-    ``untold`` says why its answer cannot be read, '' where it can.
+    ``untold`` says why its answer cannot be read, '' where it can; ``wrong`` what cannot be so of
+    its end, which stands in the entry ``ended``.
     """
 
     requested: int
     one: TurnTry
     untold: str
+    wrong: str = ""
+    ended: int = -1
 
 
 def sound_body(evidence: Evidence, seq: int, kind: Kind[Any]) -> dict[str, Any] | None:
@@ -94,28 +98,38 @@ def actor_of(evidence: Evidence, seq: int) -> str:
 def agent_tries(evidence: Evidence, subject: str, before: int) -> list[AgentTry]:
     """The runs of agents for a turn, the first of them first, as they stood before an entry."""
     rows = evidence.query(
-        "SELECT spawn, attempt, seq, state, ended FROM agents"
+        "SELECT spawn, attempt, seq, state, started, ended FROM agents"
         " WHERE role = ? AND subject = ? AND seq < ? ORDER BY attempt",
         ROLE, subject, before,
     )  # fmt: skip
     found = []
-    for spawn, attempt, seq, state, ended in rows:
+    for spawn, attempt, seq, state, started, ended in rows:
         if ended is None or ended > before:
             found.append(AgentTry(seq, TurnTry(spawn, attempt, "requested"), ""))
         elif state == "ended":
-            found.append(_ended(evidence, TurnTry(spawn, attempt, state), seq, ended))
+            one = TurnTry(spawn, attempt, state)
+            found.append(_ended(evidence, one, seq, ended, began=started is not None))
         else:
             found.append(AgentTry(seq, TurnTry(spawn, attempt, state), ""))
     return found
 
 
-def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> AgentTry:
+def _ended(
+    evidence: Evidence, one: TurnTry, requested: int, ended: int, *, began: bool
+) -> AgentTry:
     body = sound_body(evidence, ended, kinds.ENDED)
     cost = None if body is None else body.get("cost")
     if body is None or (cost is not None and _COST.fullmatch(cost) is None):
         return AgentTry(requested, one, f"entry {ended} cannot be read")
+    order = read_agent_order(evidence, requested)
+    data = read_agent_output(evidence, ended, body["stdout"])
+    wrong = ""
+    if not erased_in_run(evidence, ended):
+        is_kept = body["stdout"].get("content") is not None
+        wrong = contradiction(body, order, data if is_kept else None, began=began)
     problem = body.get("problem") or ""
     one = one._replace(status=body["status"], problem=problem, cost=cost)
+    found = AgentTry(requested, one, "", wrong, ended)
     if one.status != "ok":
         is_gone = one.status == "killed" and erased_in_run(evidence, ended)
         untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else ""
@@ -125,15 +139,14 @@ def _ended(evidence: Evidence, one: TurnTry, requested: int, ended: int) -> Agen
         told = told_problem(problem, said or b"")
         one = one._replace(is_cancelled=problem == CANCELLED, problem=told)
         if is_gone or not one.is_cancelled:
-            return AgentTry(requested, one, untold)
-    order = read_agent_order(evidence, requested)
+            return found._replace(one=one, untold=untold)
     if order is None:
-        return AgentTry(requested, one, f"the order in entry {requested} cannot be read")
-    data = read_agent_output(evidence, ended, body["stdout"])
+        untold = f"the order in entry {requested} cannot be read"
+        return found._replace(one=one, untold=untold)
     if data is None:
-        return AgentTry(requested, one, f"the output in entry {ended} cannot be read")
+        return found._replace(one=one, untold=f"the output in entry {ended} cannot be read")
     answer = read_spec_answer(order.get("output", "text"), data, wants_structure="schema" in order)
-    return AgentTry(requested, one._replace(answer=answer), "")
+    return found._replace(one=one._replace(answer=answer))
 
 
 def read_agent_order(evidence: Evidence, seq: int) -> dict[str, Any] | None:

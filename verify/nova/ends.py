@@ -1,0 +1,76 @@
+"""How an agent's run is said to have ended, held against what else its entries say. Pure.
+
+The status follows from the exit code, the signal, the time and the output, as ``spool_result`` in
+``tripod.agents`` finds it; an end that contradicts itself was recorded by something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+from tripod.projections.workers.answers import ALTERED, CANCELLED, Answer, read_spec_answer
+
+_BY_ITSELF = ("ok", "empty_output", "bad_output")
+"""What a program is said to have ended as whose exit code is 0: its output decides."""
+
+_OUTPUTS = ("stdout", "stderr", "left")
+_SOME = [names for many in (1, 2, 3) for names in combinations(_OUTPUTS, many)]
+_CHANGED = {ALTERED.format(names=" and ".join(names)): names for names in _SOME}
+"""The outputs that another program is said to have changed, by the problem that says so."""
+
+
+def contradiction(
+    end: Mapping[str, Any],
+    order: Mapping[str, Any] | None,
+    stdout: bytes | None,
+    *,
+    began: bool,
+) -> str:
+    """What the end of an agent's run says that cannot be so, '' where all of it can.
+
+    ``stdout`` is None where it was not kept, ``order`` where it cannot be read: then what follows
+    from it is not judged. ``began``: an entry says that the program ran.
+    """
+    answer = None
+    if order is not None and stdout is not None:
+        form = order.get("output", "text")
+        answer = read_spec_answer(form, stdout, wants_structure="schema" in order)
+    return _of_process(end, order, began=began) or _of_answer(end, answer)
+
+
+def _of_process(end: Mapping[str, Any], order: Mapping[str, Any] | None, *, began: bool) -> str:
+    """What exit code, signal and time say against the status."""
+    status, code, number = end["status"], end.get("exit_code"), end.get("signal")
+    if status == "not_started":
+        is_there = code is not None or number is not None or end["stdout"]["bytes"]
+        return "never began, and has an exit code, a signal or an output" if is_there else ""
+    if not began:
+        return f"is said to have ended ({status}), and no entry says that it began"
+    if (code is None) == (not number):
+        return "has an exit code and a signal" if number else "has no exit code and no signal"
+    if status in _BY_ITSELF and code != 0:
+        how = f"exit code {code}" if code else f"signal {number}"
+        return f"is said to have ended by itself ({status}), and by {how}"
+    if status == "nonzero" and not code:
+        return "is said to have failed, and has no exit code but 0"
+    if status == "killed" and not number and end.get("problem") != CANCELLED:
+        return "is said to have been killed, and by no signal"
+    if status == "timeout" and order is not None:
+        allowed = order.get("timeout_ms")
+        if not isinstance(allowed, int):
+            return "is said to have been too slow, and its order sets no time"
+        if end["wall_ms"] + 1 < allowed:  # both are rounded
+            return f"is said to have been too slow after {end['wall_ms']} of {allowed} ms"
+    return ""
+
+
+def _of_answer(end: Mapping[str, Any], answer: Answer | None) -> str:
+    """What the output says against the status."""
+    status = end["status"]
+    if status == "bad_output" and end.get("problem") in _CHANGED:
+        return ""
+    if status not in _BY_ITSELF or answer is None or answer.status == status:
+        return ""
+    return f"is said to have ended as {status}, and by its output that is {answer.status}"
