@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 from tripod.ledger.kinds.agents import ENDED
 from tripod.ledger.kinds.nova import OPENED
 from tripod.projections.nova.run import DueTurn
-from tripod.projections.nova.turns import ROLE, format_tape
-from tripod.projections.workers.answers import CANCELLED
+from tripod.projections.nova.turns import ROLE, PlayedTry, format_tape, tape_of_tries
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run, run_folder_is_unseen, run_namespace
 from tripod.verify.nova.turns import (
     NovaSubject,
+    agent_tries,
     nova_entries,
     read_agent_order,
     read_agent_output,
@@ -200,21 +200,22 @@ class RunOrders:
 def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tape | None:
     """The tape of a turn, from what the record of the parent had when its player was ordered."""
     key = DueTurn(of.role, of.persona, of.cycle, 0).key
-    rows = evidence.query(
-        "SELECT seq, ended FROM agents WHERE role = ? AND subject = ? AND state = 'ended'"
-        " AND ended < ? ORDER BY attempt",
-        ROLE, f"{parent}/{key}", before,
-    )  # fmt: skip
-    answers: dict[str, tuple[int, str]] = {}
-    for seq, ended in rows:
-        order, body = read_agent_order(evidence, seq), sound_body(evidence, ended, ENDED)
+    tries: list[PlayedTry] = []
+    for tried in agent_tries(evidence, f"{parent}/{key}", before):
+        if tried.one.state != "ended":
+            continue
+        ((ended,),) = evidence.query("SELECT ended FROM agents WHERE spawn = ?", tried.one.spawn)
+        order, body = (
+            read_agent_order(evidence, tried.requested),
+            sound_body(evidence, ended, ENDED),
+        )
         stdin = None if order is None else order.get("stdin")
         data = None if body is None else read_agent_output(evidence, ended, body["stdout"])
-        if order is None or body is None or data is None or not isinstance(stdin, dict):
+        if body is None or data is None or not isinstance(stdin, dict) or tried.untold:
             return None
-        if body.get("problem") != CANCELLED or data.strip():
-            text = data.decode("utf-8", "replace")
-            answers[str(stdin.get("sha256"))] = body.get("exit_code") or 0, text
+        text = data.decode("utf-8", "replace")
+        tries.append(PlayedTry(tried.one, str(stdin.get("sha256")), body.get("exit_code"), text))
+    answers = tape_of_tries(of.role, tries)
     if not answers:
         return None
     digest = sha256(format_tape(answers).encode()).hexdigest()
