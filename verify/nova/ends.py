@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
+from tripod.ledger.kinds.agents import KEPT_LIMIT
 from tripod.projections.workers.answers import ALTERED, CANCELLED, Answer, read_spec_answer
 
 _BY_ITSELF = ("ok", "empty_output", "bad_output")
@@ -37,7 +38,7 @@ def contradiction(
     if order is not None and stdout is not None:
         form = order.get("output", "text")
         answer = read_spec_answer(form, stdout, wants_structure="schema" in order)
-    return _of_process(end, order, began=began) or _of_answer(end, answer)
+    return _of_process(end, order, began=began) or _of_what_is_kept(end) or _of_answer(end, answer)
 
 
 def _of_process(end: Mapping[str, Any], order: Mapping[str, Any] | None, *, began: bool) -> str:
@@ -63,6 +64,21 @@ def _of_process(end: Mapping[str, Any], order: Mapping[str, Any] | None, *, bega
             return "is said to have been too slow, and its order sets no time"
         if end["wall_ms"] + 1 < allowed:  # both are rounded
             return f"is said to have been too slow after {end['wall_ms']} of {allowed} ms"
+    return ""
+
+
+def _of_what_is_kept(end: Mapping[str, Any]) -> str:
+    """What an output that was not kept says against its size: all is kept, but what is too much."""
+    changed: tuple[str, ...] = ()
+    if end["status"] == "bad_output":
+        changed = _CHANGED.get(end.get("problem") or "", ())
+    for name in ("stdout", "stderr"):
+        is_kept, size = end[name].get("content") is not None, end[name]["bytes"]
+        if name in changed:
+            if is_kept:
+                return f"has {name} that another program is said to have changed"
+        elif not is_kept and size <= KEPT_LIMIT:
+            return f"lacks its {name} of {size} bytes, and so much is kept"
     return ""
 
 

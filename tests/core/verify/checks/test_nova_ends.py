@@ -77,6 +77,18 @@ FORGED: dict[str, Agent] = {
     "never began, and has an exit code, a signal or an output": Agent(
         UNWANTED, end=NOTHING | {"stdout": b"{}"}
     ),
+    "lacks its stdout of 120 bytes, and so much is kept": Agent(
+        UNWANTED, status="cancelled", end={"stdout": ("ab" * 32, 120)}
+    ),
+    "lacks its stdout of 16777216 bytes": Agent(UNWANTED, end={"stdout": ("ab" * 32, 2**24)}),
+    "lacks its stderr of 5 bytes": Agent(UNWANTED, end={"stderr": ("ab" * 32, 5)}),
+    "has stdout that another program is said to have changed": Agent(
+        UNWANTED,
+        end={
+            "status": "bad_output",
+            "problem": "another program changed what it printed (stdout)",
+        },
+    ),
 }
 
 
