@@ -83,10 +83,14 @@ def _of_what_is_kept(end: Mapping[str, Any]) -> str:
 
 
 def _of_answer(end: Mapping[str, Any], answer: Answer | None) -> str:
-    """What the output says against the status."""
-    status = end["status"]
+    """What the output says against the status, and against what the run is said to have cost."""
+    status, cost = end["status"], end.get("cost")
     if status == "bad_output" and end.get("problem") in _CHANGED:
+        answer = Answer(status)  # nothing of it counts
+    if answer is None:
         return ""
-    if status not in _BY_ITSELF or answer is None or answer.status == status:
-        return ""
-    return f"is said to have ended as {status}, and by its output that is {answer.status}"
+    if status in _BY_ITSELF and answer.status != status:
+        return f"is said to have ended as {status}, and by its output that is {answer.status}"
+    if cost != answer.cost:
+        return f"is said to have cost {cost}, and its output says {answer.cost}"
+    return ""

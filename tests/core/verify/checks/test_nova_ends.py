@@ -82,6 +82,13 @@ FORGED: dict[str, Agent] = {
     ),
     "lacks its stdout of 16777216 bytes": Agent(UNWANTED, end={"stdout": ("ab" * 32, 2**24)}),
     "lacks its stderr of 5 bytes": Agent(UNWANTED, end={"stderr": ("ab" * 32, 5)}),
+    "said to have cost None, and its output says 5.0000": Agent(
+        UNWANTED, cost="5.0000", end={"cost": None}
+    ),
+    "said to have cost 0.0100, and its output says None": Agent(UNWANTED, end={"cost": "0.0100"}),
+    "said to have cost 0.0100, and its output says 0.0200": Agent(
+        "", cost="0.0200", status="nonzero", end={"cost": "0.0100"}
+    ),
     "has stdout that another program is said to have changed": Agent(
         UNWANTED,
         end={
