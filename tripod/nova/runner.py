@@ -326,6 +326,7 @@ async def advance(
         if not turns:
             jobs.sweep(team)
             sweep_run_folders(team)
+            add_to_work_effort(team, name)
             return run
         slots = asyncio.Semaphore(int(run.opening.config["concurrency"]))
         every = (_take_turn(team, run, turn, order(turn), slots=slots, tell=tell) for turn in turns)
@@ -415,8 +416,6 @@ def settle_nova(team: Team, name: str) -> NovaRun:
                 _name_checkpoint(act, name, entry.seq)
                 if "decision" in entry.data and "log" in run.opening.config:
                     _log_decision(team, act, run)
-    if run.finalized is not None:
-        add_to_work_effort(team, name)
     return run
 
 
@@ -520,7 +519,9 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
             "note": noted,
         }
         act.append([kinds.HUMAN.draft(body, actor)])
-    return settle_nova(team, name)
+    run = settle_nova(team, name)
+    add_to_work_effort(team, name)
+    return run
 
 
 def cancel_nova(team: Team, name: str, why: str, actor: str) -> NovaRun:

@@ -40,7 +40,10 @@ def decisions(folder: Path) -> Path:
 
 
 def decide(folder: Path, script: recorded_panel.Script = recorded_panel.usual_agent) -> str:
-    return recorded_panel.panel(f"{folder}/.nbs", script, work_effort=EFFORT)
+    name = recorded_panel.panel(f"{folder}/.nbs", script, work_effort=EFFORT)
+    with Team(f"{folder}/.nbs") as team:
+        add_to_work_effort(team, name)  # as `advance` does at the end
+    return name
 
 
 def again(folder: Path, name: str) -> Done:
