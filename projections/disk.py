@@ -83,7 +83,7 @@ class DiskPlaces:
     """Maps the first parts of paths: ``{"events": "../bus"}``, from ``root`` or absolute.
 
     A key of two parts, ``chat/talk`` or ``events/bus``, is a folder that was added. Folders of work
-    efforts lie beside the team directory, whatever it says.
+    efforts always lie beside the team directory.
     """
 
     def __init__(self, root: str, places: Mapping[str, str]) -> None:

@@ -418,8 +418,8 @@ class Evidence(Protocol):
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""
 
-    def is_there(self, path: str) -> bool:
-        """Whether a regular file of the team is there."""
+    def is_there(self, path: str, *, odd: bool = False) -> bool:
+        """Whether a regular file of the team is there; ``odd``: or anything else."""
 
     def absent_folders(self) -> Iterator[tuple[str, str]]:
         """Folders of the team that are not there, each with its path; '' where it is unreadable."""

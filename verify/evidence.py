@@ -314,11 +314,11 @@ class OpenEvidence(Evidence):
         yield from absent.items()
         yield from ((front, "") for front in sorted(places.missing() - absent.keys()))
 
-    def is_there(self, path: str) -> bool:
-        """Whether a regular file of the team is there."""
+    def is_there(self, path: str, *, odd: bool = False) -> bool:
+        """Whether a regular file of the team is there; ``odd``: or anything else."""
         disk = self.disk
         try:
-            return disk is not None and disk.is_file(path)
+            return disk is not None and (disk.stands(path) if odd else disk.is_file(path))
         except (OSError, ValueError):
             return False
 

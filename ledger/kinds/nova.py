@@ -27,7 +27,8 @@ ShortName = Annotated[str, Limits(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Share = Annotated[str, Limits(pattern=r"^(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)$")]
 Money = Annotated[str, Limits(pattern=r"^[0-9]{1,16}\.[0-9]{4}$")]
 TurnRole = Literal["unpack", "expert", "synthesis", "critique", "revision", "final"]
-WorkEffort = Annotated[str, Limits(pattern=r"^WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+WORK_EFFORT = r"^WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+WorkEffort = Annotated[str, Limits(pattern=WORK_EFFORT)]
 Form = Literal["structured", "json", "front-matter", "line"]
 
 

@@ -99,7 +99,7 @@ CREATE TABLE checkpoints (
         elif file == EVENTS:
             bodies = source.each_body([row.seq for row in rows])
             lines = zip(rows, bodies, strict=True)
-            text = "".join(f"{files.nova_event(*row[:2], body)}\n" for row, body in lines)
+            text = "".join(f"{files.nova_event(row.seq, row.kind, body)}\n" for row, body in lines)
         else:
             text = decision_of_run(source, run, rows)[0]
         return File(text.encode("utf-8", "replace"), _MODE)
@@ -132,7 +132,7 @@ def work_effort_section_of(source: Source, name: str) -> tuple[str, bytes] | Non
     None where the run has no work effort, or is not over.
     """
     rows = nova_entries_of(source, name)
-    effort = source.body(rows[0][0]).get("config", {}).get("work_effort") if rows else None
+    effort = source.body(rows[0].seq).get("config", {}).get("work_effort") if rows else None
     run = None if effort is None else fold_nova_run(source, rows)
     if run is None or run.finalized is None:
         return None

@@ -72,7 +72,7 @@ PROFILE = "TRIPOD_NOVA_PROFILE"  # the variable that names the default profile; 
 MAX_QUESTION = 64 * 1024  # bytes, also of the note of a person who decides
 MAX_PERSONAS = 64
 _MOMENT_S = 0.02
-_GRACE_S = 2.0  # what who runs a program has to record its end; it knows best what to keep
+_GRACE_S = 2.0  # in which the command that runs a program may record its end: it knows what to keep
 _KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds.KINDS}
 
 

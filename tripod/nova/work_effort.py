@@ -17,6 +17,7 @@ from errno import EAGAIN, EFBIG, ELOOP
 
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.files import lock_open_file
+from tripod.ledger.kinds.nova import WORK_EFFORT
 from tripod.projections.layout import LOG_FILE
 from tripod.projections.nova.files import stand_of_section
 from tripod.projections.nova.tables import WORK_EFFORTS, work_effort_section_of
@@ -27,14 +28,14 @@ _PATIENCE_S = 2.0  # what another program may hold the file's lock
 
 
 def find_work_effort(team: Team, words: str) -> str:
-    """The name of a work effort, from that or from the path of its folder.
+    """The name of a work effort, from that or from the path of its folder in the project.
 
     Raises:
         BadArgumentError: that is no name of one.
         NotFoundError: its folder is not there.
     """
     name = os.path.normpath(words).removeprefix(f"{WORK_EFFORTS}/")
-    if re.fullmatch(r"WE-[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
+    if re.fullmatch(WORK_EFFORT, name) is None:
         raise BadArgumentError(
             f"work effort: {words:.120} is no name of a folder in {WORK_EFFORTS}/, such as "
             "WE-261128-ab12 (letters, digits, . _ -)"

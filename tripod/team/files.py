@@ -407,7 +407,7 @@ class Files(ActFileState):
 
 
 def _is_noted(path: str) -> bool:
-    """Whether what an act wrote is noted: the next one may write over it. No single event is."""
+    """Whether what an act wrote is noted: the next one may write over it. Events are not."""
     return not path.endswith(".event") and f"/{KEPT}" not in path
 
 

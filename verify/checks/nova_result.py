@@ -7,8 +7,7 @@ names the entry that ended the run, by a name that stands for no other and is of
 A run that was cancelled has no decision. Where a run was to add its decision to a work effort, its
 section of ``_work_efforts/<effort>/decisions.md`` is what the ledger gives; that file is the
 project's, so a section that is not there is a warning, and what others wrote in it, or a file that
-is not there, is not looked at. Not that the decision is right, nor that anybody follows
-it.
+is not there, is not looked at. Not that the decision is right, nor that anybody follows it.
 
 **Why it matters.** The result is what is read and followed. A decision that was reworded after the
 panel, or a confidence that was rounded up, would be believed on the strength of the whole run.
@@ -18,10 +17,9 @@ confidence is 0.99, and by the record it is 0.9``; ``tea: it is said to be over 
 critiquing``; ``tea: its section in _work_efforts/WE-7/decisions.md is not what the ledger gives``;
 ``tea: CKPT-261121-2130 stands for entry 40, and the run ended at entry 52``.
 
-**What to do.** The final turn (``tripod nova show``) has what was decided. Take a section that was
-edited out, and ``tripod nova resume RUN`` adds it again; on another branch, or after its text was
-redacted, it may be one of then. *Cannot tell*: the
-decision, or the final turn, was erased.
+**What to do.** The final turn (``tripod nova show``) has what was decided. Of a work effort's file
+take the section out, and ``tripod nova resume RUN`` adds it again as it has to be: it was edited,
+or a text in it was redacted since. *Cannot tell*: the decision, or the final turn, was erased.
 """
 
 from __future__ import annotations
@@ -53,11 +51,14 @@ def _efforts(evidence: Evidence) -> Iterator[Finding]:
         except evidence.unreadable:
             continue  # the walk says so
         data = None if found is None else evidence.file(found[0])
-        if found is None or data is None:
+        if found is None or (data is None and not evidence.is_there(found[0], odd=True)):
             continue
-        stand = stand_of_section(data, found[1])
+        stand = "odd" if data is None else stand_of_section(data, found[1])
         again = f"`tripod nova resume {run}` adds it"
-        if stand == "absent":
+        if stand == "odd":
+            message = f"{run}: {found[0]} is no plain file, lies behind a link, or is too large"
+            yield evidence.finding(NAME, ended, message, f"put a file there; {again}")
+        elif stand == "absent":
             message = f"{run}: {found[0]} has no section of it (another branch?)"
             yield evidence.finding(NAME, ended, message, again, severity="warning")
         elif stand != "there":

@@ -181,14 +181,16 @@ def _said_by_agent(value: Any) -> Any:
     if not kind or not (text_at(value, "session_id") or text_at(value, "sessionId")):
         return value
     if kind == "result":
-        return not value.get("is_error") and [value.get("result"), value.get("structured_output")]
+        said = [value.get("result"), value.get("structured_output")]
+        return None if value.get("is_error") else said
     if kind == "attachment":
-        return text_at(value, kind, "type") not in claude_code.OF_THE_PROGRAM and value[kind]
+        is_own = text_at(value, kind, "type") in claude_code.OF_THE_PROGRAM
+        return None if is_own else value[kind]
     message = value.get("message")
     is_own = value.get("isSynthetic") or value.get("ownNote")
     if kind not in ("assistant", "user") or is_own or not isinstance(message, dict):
         return None
-    return message.get("model") != "<synthetic>" and message.get("content")
+    return None if message.get("model") == "<synthetic>" else message.get("content")
 
 
 _NAMES = ("name", "tool_name", "tool")

@@ -54,7 +54,7 @@ class ReviewText:
     """A text that the reviewer got, or wrote. ``seq`` is its entry, ``time`` that entry's second.
 
     ``sources`` are the entries whose text it claims to hold, None for a text of the reviewer;
-    ``readings`` what read the chat in it, ``raw`` its bytes, ``messages`` what an agent said in it.
+    ``readings`` what in it read the chat, ``raw`` its bytes, ``messages`` what an agent said in it.
     """
 
     what: str

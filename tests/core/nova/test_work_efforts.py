@@ -27,6 +27,7 @@ from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
 
 EFFORT = "WE-261128-ab12_queue"
+NO_SECTION = f"_work_efforts/{EFFORT}/decisions.md has no section of it (another branch?)"
 
 
 @pytest.fixture
@@ -94,8 +95,7 @@ def test_an_edited_section_is_named_and_stays(folder: Path) -> None:
 def test_a_section_that_is_not_there_is_a_warning_and_is_added_again(folder: Path) -> None:
     name = decide(folder)
     decisions(folder).write_text("Of another branch.\n")
-    gone = f"_work_efforts/{EFFORT}/decisions.md has no section of it (another branch?)"
-    assert told(folder) == [("warning", gone)]
+    assert told(folder) == [("warning", NO_SECTION)]
     assert again(folder, name).code == 0
     assert told(folder) == []
     # Ends of lines of another system say nothing else.
@@ -152,7 +152,14 @@ def test_nothing_is_written_where_something_else_stands(folder: Path, what: str)
         with pytest.raises(BlockingIOError):
             os.read(pipe, 1)
         os.close(pipe)
-    assert [grade for grade, _ in told(folder)] == (["warning"] if what == "too much" else [])
+    odd = (
+        f"_work_efforts/{EFFORT}/decisions.md is no plain file, lies behind a link, or is too large"
+    )
+    found = {"link above": [], "too much": [("warning", NO_SECTION)]}
+    assert told(folder) == found.get(what, [("failure", odd)])
+    if what == "link above":
+        (other / "decisions.md").touch()
+        assert told(folder) == [("failure", odd)]
 
 
 def test_an_editor_may_take_the_last_line_end_and_mark_the_first(folder: Path) -> None:
