@@ -156,14 +156,15 @@ def judge(evidence: Evidence) -> Outcome:
             sources.runs |= {} if ended is None else {ended: spawn}
             if of.role == "expert" and of.run in panels:
                 cycles[of.run, of.cycle] = None
-    handed = evidence.query("SELECT seq, spawn FROM handed ORDER BY seq")
-    sources.runs |= {seq: spawn for seq, spawn in handed if spawn in sources.subjects}
-    found, strange, untold = Findings(), list[str](), list[str]()
+    for spawn in sources.subjects:
+        sources.runs |= dict.fromkeys(sources.orders.handed.get(spawn, ()), spawn)
+    found, unread, strange, untold = Findings(), list[str](), list[str](), list[str]()
     exceptions: dict[str, set[str]] = {}
     seen = {"runs": len(runs), "runs of experts": 0, "in a namespace": 0, "in a folder": 0}
     for name, number in cycles:
         cycle = _Cycle(evidence, panels[name], number, sources, ends)
         found.extend(cycle.findings())
+        unread += cycle.unread()
         strange += cycle.strange()
         untold += cycle.untold()
         seen["runs of experts"] += len(cycle.runs)
@@ -178,7 +179,7 @@ def judge(evidence: Evidence) -> Outcome:
         evidence.finding(NAME, one.seq, one.message, HELP)
         for one in walked_prompts(evidence, NAME, named)
     )
-    untold = [*strange, *untold, *untold_prompts(evidence, NAME)]
+    untold = [*unread, *strange, *untold, *untold_prompts(evidence, NAME)]
     told = replace(outcome(NAME, found, seen), exceptions=tuple(_exceptions(exceptions)))
     return told_nova(told, untold)
 
@@ -383,8 +384,7 @@ class _Cycle:
         if spawn is None:
             return set()
         found: set[int] = set()
-        rows = self.evidence.query("SELECT seq FROM handed WHERE spawn = ?", spawn)
-        for (seq,) in rows:
+        for seq in self.sources.orders.handed.get(spawn, ()):
             body = sound_body(self.evidence, seq, DELIVERED)
             found.update(() if body is None else body["sources"])
         return found
@@ -392,17 +392,22 @@ class _Cycle:
     def strange(self) -> Iterator[str]:
         """Which orders may hold, in whatever spelling, what another expert of the cycle said."""
         for run in self.runs:
-            of = self.sources.subjects[run.spawn]
-            found = self.sources.orders.strange(run.spawn, of)
+            found = self.sources.orders.strange(run.spawn, self.sources.subjects[run.spawn])
             if found:
-                yield f"{of.run}, cycle {of.cycle}, {of.persona} ({run.spawn[:8]}): {found}"
+                yield f"{self.who(run)}: {found}"
+
+    def who(self, run: ReviewRun) -> str:
+        """How a run is called in a reason."""
+        return f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
+
+    def unread(self) -> Iterator[str]:
+        """What of the runs cannot be looked at; of an order that is strange it may be the cause."""
+        return (f"{self.who(run)}: {problem}" for run in self.runs for problem in run.unread)
 
     def untold(self) -> Iterator[str]:
-        """Why nobody can tell of a run whether its expert judged alone."""
+        """Why nobody can tell of a run whether its expert could read the others' files."""
         for run in self.runs:
-            who = f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
-            for problem in run.unread:
-                yield f"{who}: {problem}"
+            who = self.who(run)
             if not run.level:
                 yield f"{who}: no entry says how it was kept apart"
             elif run.level != "namespace":
