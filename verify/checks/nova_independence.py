@@ -18,9 +18,10 @@ namespace and cannot be judged (a lent folder, a login, variables, the network) 
 verdict: *clean, except*. The check does not see a paraphrase or a translation, nor what the choice
 between several earlier orders tells an expert.
 
-In a fork, the tape of an expert has to hold what the record of the parent gives, and no more. Where
-a program goes on amid a cycle, what the played experts say was known when it was ordered: its order
-has to be one of the parent's, of before another expert was asked there.
+In a fork, the tape of an expert has to hold what the record of the parent gives, and no more, and
+its turn has to be one of those that the fork has from there. What an expert says as it did in the
+parent was known when the fork began: the orders of the others in that cycle have to be among the
+parent's, of before another expert was asked there.
 
 **Why it matters.** Three experts who have read one another are one expert. The weight of a
 synthesis is that they came to it apart.

@@ -372,7 +372,7 @@ class _Option(NamedTuple):
     words: Sequence[str]
 
 
-def _options(argv: Sequence[str]) -> tuple[list[_Option], int]:
+def run_options(argv: Sequence[str]) -> tuple[list[_Option], int]:
     """The options that ``bwrap`` itself reads, and where they end.
 
     That is at the program, which may follow a ``--``, or at a word that is not known here.
@@ -426,22 +426,11 @@ def run_namespace(argv: Sequence[str]) -> tuple[bool, bool]:
     >>> run_namespace(["/usr/bin/bwrap", "--", "x", "--unshare-all"])
     (False, False)
     """
-    options, end = _options(argv)
+    options, end = run_options(argv)
     names = {option.name for option in options}
     # Behind a word that is not known here anything may be an option.
     unknown = _is_unknown(argv, end) and _NETWORK in argv[end:]
     return "--unshare-all" in names, unknown or _NETWORK in names
-
-
-def run_folder_is_unseen(argv: Sequence[str]) -> bool:
-    """Whether a command line makes a namespace whose program begins in another folder than it.
-
-    >>> run_folder_is_unseen(["/usr/bin/bwrap", "--unshare-all", "--chdir", "/work", "--", "x"])
-    True
-    >>> run_folder_is_unseen(["/usr/bin/bwrap", "--unshare-all", "--", "x", "--chdir", "/work"])
-    False
-    """
-    return {"--unshare-all", "--chdir"} <= {option.name for option in _options(argv)[0]}
 
 
 def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
@@ -460,7 +449,7 @@ def run_namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) 
     for one in _list(order.get("sealed")):
         if isinstance(one, dict) and isinstance(one.get("word"), int):
             sealed.setdefault(one["word"], []).append(str(one.get("sha256")))
-    options, end = _options(argv)
+    options, end = run_options(argv)
     covered = False
     for option in options:
         if option.name == _NETWORK:

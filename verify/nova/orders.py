@@ -19,11 +19,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.ledger.kinds.agents import ENDED
-from tripod.ledger.kinds.nova import OPENED
+from tripod.ledger.kinds.nova import MISSED, OPENED, TURN
 from tripod.projections.nova.run import DueTurn
 from tripod.projections.nova.turns import ROLE, PlayedTry, format_tape, tape_of_tries
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.runs import erased_in_run, run_folder_is_unseen, run_namespace
+from tripod.verify.isolation.runs import erased_in_run, run_options
 from tripod.verify.nova.turns import (
     NovaSubject,
     agent_tries,
@@ -39,6 +39,7 @@ _NEAR = 8  # earlier orders that one is compared with in words: the last of them
 _LONGEST = 60  # characters of a name that are shown
 
 _TAPE = "the tape of its turn"
+_HINT = "(was it resumed or forked with another program, or in another shell?)"
 _UNSEEN = "not looked at"  # the check names it among its exceptions
 _PLAYED = r"(?s)(.*)/tripod-fork-[a-z0-9_]{8}/%s\.json"
 _NAME = "\0"  # stands for a name that is each attempt's own: no word of an order can hold it
@@ -61,21 +62,29 @@ class PlainOrder(NamedTuple):
 class _Made(NamedTuple):
     """An order: its entry, the last entry of what was given by it, and what that was.
 
-    ``plain`` None: it cannot be read. ``is_played``: it plays the tape that the record gives.
+    ``plain`` None: it cannot be read. ``is_played``: it plays the tape that the record gives;
+    ``is_known``: its answer may have been known from the parent when the fork began. ``gone`` is an
+    entry that nobody can compare any more.
     """
 
     seq: int
     last: int
     plain: PlainOrder | None
-    is_played: bool
+    is_played: bool = False
+    is_known: bool = False
+    gone: int = 0
 
 
 class _Tape(NamedTuple):
-    """What plays a turn of a parent again: its answers by prompts, its digest, the turn's key."""
+    """What plays a turn of a parent again: its answers by prompts, its digest, the turn's key.
 
-    answers: dict[str, tuple[int, str]]
-    digest: str
-    key: str
+    ``gone`` is an entry of what stood on it that cannot be read; of no parent there is nothing.
+    """
+
+    answers: Mapping[str, tuple[int, str]] = {}
+    digest: str = ""
+    key: str = ""
+    gone: int = 0
 
 
 @dataclass(slots=True)
@@ -83,11 +92,13 @@ class _Run:
     """The orders of a run, by the agents' runs; ``first`` has since when each was there.
 
     ``asked`` has for each cycle when each of its experts was first asked, ``played`` the cycles of
-    which an expert speaks from a tape of ``parent``.
+    which an expert says what it said in ``parent``, ``kept`` the keys of the turns that it has of
+    that: the first ``parent_turn``, and those that were missed among them.
     """
 
     parent: str = ""
     parent_turn: int = 0
+    kept: set[str] = field(default_factory=set)
     made: dict[str, _Made] = field(default_factory=dict)
     by_time: list[_Made] = field(default_factory=list)
     first: dict[PlainOrder, int] = field(default_factory=dict)
@@ -121,13 +132,19 @@ class RunOrders:
         made = own.made.get(spawn)
         if made is None:
             return ""
+        if made.is_played and _key(of) not in own.kept:
+            return f"it is played from {own.parent}, beyond turn {own.parent_turn} that forks it"
         # What is played was said in the parent; what a live program is given is judged from there.
         runs = [own] if made.is_played else list(self._behind(of))
         asked = [seq for run in runs if (seq := run.others(of.cycle, of.persona)) is not None]
         if not asked or made.last < min(asked):
             return ""
+        earlier = [o for run in runs for o in run.made.values() if o.seq <= min(asked)]
+        gone = next((one.gone for one in (made, *earlier) if one.gone), 0)
+        how = "was erased" if erased_in_run(self.evidence, gone) else "cannot be read"
+        why = f" (entry {gone} {how})" if gone else ""
         if made.plain is None:
-            return "its order cannot be compared with those before"
+            return f"its order cannot be compared with those before{why}"
         if any(run.first.get(made.plain, made.last) <= min(asked) for run in runs):
             return ""
         said = f"its order (entry {made.seq}) came after that of another expert (entry "
@@ -139,11 +156,12 @@ class RunOrders:
             if one.plain is not None
         ]
         if not before:
-            return f"{said}, and no earlier one can be compared with it"
+            return f"{said}, and no earlier one can be compared with it{why}"
         words, seq = min(before, key=lambda one: (len(one[0]), one[1]))
         more = [f"{len(words) - _FEW} more"] if len(words) > _FEW else []
         shown = ", ".join(words[:_FEW] + more)
-        return f"{said} and is like none before that; from entry {-seq} it differs in {shown}"
+        said += f" and is like none before that{why}; from entry {-seq} it differs in {shown}"
+        return f"{said} {_HINT}"
 
     def _behind(self, of: NovaSubject) -> Iterator[_Run]:
         """A run and, as far as experts of this cycle are played from there, those before it."""
@@ -165,11 +183,7 @@ class RunOrders:
         opened = None if rows[0][0] is None else sound_body(evidence, rows[0][0], OPENED)
         if opened is not None and opened.get("parent"):
             found.parent, found.parent_turn = opened["parent"], opened.get("parent_turn") or 0
-            for _, kind, body in nova_entries(evidence, found.parent):
-                if kind != "nova.turn.recorded" or body is None or body["role"] != "expert":
-                    continue
-                if body["turn"] <= found.parent_turn:
-                    found.played.add(body["cycle"])
+            found.kept = set(_kept(evidence, found.parent, found.parent_turn))
         rows = evidence.query(
             "SELECT spawn, seq, subject, attempt, ended FROM agents"
             " WHERE role = ? AND subject >= ? AND subject < ? ORDER BY seq",
@@ -180,11 +194,12 @@ class RunOrders:
             of = read_nova_subject(subject)
             if of is None:
                 continue
-            tape = _tape(evidence, found.parent, of, seq) if found.parent else None
+            tape = _tape(evidence, found.parent, of, seq)
             handed = self.handed.get(spawn, [])
             made = _made(evidence, handed, (seq, ended), (subject, attempt), tape)
             if of.role == "expert":
                 found.asked.setdefault(of.cycle, {}).setdefault(of.persona, seq)
+                found.played |= {of.cycle} if made.is_known else set()
             found.made[spawn] = made
             if made.plain is not None:
                 plain = known.setdefault(made.plain, made.plain)
@@ -197,27 +212,37 @@ class RunOrders:
         return found
 
 
-def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tape | None:
+def _key(of: NovaSubject) -> str:
+    return DueTurn(of.role, of.persona, of.cycle, 0).key
+
+
+def _kept(evidence: Evidence, parent: str, most: int) -> Iterator[str]:
+    """The keys of the first ``most`` recorded turns of a run, and of those missed before them."""
+    for _, kind, body in nova_entries(evidence, parent):
+        if most > 0 and kind in (TURN.name, MISSED.name):
+            most -= kind == TURN.name
+            if body is not None:
+                yield _key(NovaSubject(parent, body["cycle"], body["role"], body["persona"]))
+
+
+def _tape(evidence: Evidence, parent: str, of: NovaSubject, before: int) -> _Tape:
     """The tape of a turn, from what the record of the parent had when its player was ordered."""
-    key = DueTurn(of.role, of.persona, of.cycle, 0).key
+    if not parent:
+        return _Tape()
+    key = _key(of)
     tries: list[PlayedTry] = []
     for tried in agent_tries(evidence, f"{parent}/{key}", before):
         if tried.one.state != "ended":
             continue
-        ((ended,),) = evidence.query("SELECT ended FROM agents WHERE spawn = ?", tried.one.spawn)
-        order, body = (
-            read_agent_order(evidence, tried.requested),
-            sound_body(evidence, ended, ENDED),
-        )
+        order = read_agent_order(evidence, tried.requested)
         stdin = None if order is None else order.get("stdin")
-        data = None if body is None else read_agent_output(evidence, ended, body["stdout"])
-        if body is None or data is None or not isinstance(stdin, dict) or tried.untold:
-            return None
+        body = None if tried.untold else sound_body(evidence, tried.ended, ENDED)
+        data = None if body is None else read_agent_output(evidence, tried.ended, body["stdout"])
+        if body is None or data is None or not isinstance(stdin, dict):
+            return _Tape(gone=tried.requested if order is None else max(tried.ended, 0))
         text = data.decode("utf-8", "replace")
         tries.append(PlayedTry(tried.one, str(stdin.get("sha256")), body.get("exit_code"), text))
     answers = tape_of_tries(of.role, tries)
-    if not answers:
-        return None
     digest = sha256(format_tape(answers).encode()).hexdigest()
     return _Tape(answers, digest, key)
 
@@ -227,7 +252,7 @@ def _made(
     handed: Sequence[int],
     at: tuple[int, int | None],
     errand: tuple[str, int],
-    tape: _Tape | None,
+    tape: _Tape,
 ) -> _Made:
     """An order, and what was given by it beside the prompt; ``at``: its entry, and its end's.
 
@@ -235,36 +260,40 @@ def _made(
     """
     seq, ended = at
     order = read_agent_order(evidence, seq)
-    prompt, last = "", seq
+    prompt, last, gone = "", seq, 0 if order is not None else seq
     files: list[tuple[str, str, str]] = []
     for given in handed:
         body = evidence.body(given)
         if erased_in_run(evidence, given):
-            order = None  # what is left of it is no digest
+            order, gone = None, gone or given  # what is left of it is no digest
         elif body.get("channel") == "prompt" and not prompt:
             prompt = str(body.get("sha256"))
         else:
             files.append((str(body.get("channel")), "", str(body.get("sha256"))))
             last = max(last, given)
-    has_tape = tape is not None and any(digest == tape.digest for *_, digest in files)
-    is_played = has_tape and tape is not None and _is_played(evidence, tape, prompt, ended)
+    said = _repeated(evidence, tape, prompt, ended)
+    is_played = said is not None and any(digest == tape.digest for *_, digest in files)
+    is_known = is_played or bool(tape.gone or (said and said.strip()))
     try:
         plain = None if order is None else _plain(order, files, prompt, errand)
     except RecursionError:
-        plain = None
-    if plain is not None and tape is not None and is_played:
+        plain, gone = None, seq
+    if plain is not None and is_played:
         plain = _without_tape(plain, tape)
-    return _Made(seq, last, plain, is_played)
+    return _Made(seq, last, plain, is_played, is_known, gone or tape.gone)
 
 
-def _is_played(evidence: Evidence, tape: _Tape, prompt: str, ended: int | None) -> bool:
-    """Whether an agent answered as the tape does: whatever else it was given changed nothing."""
+def _repeated(evidence: Evidence, tape: _Tape, prompt: str, ended: int | None) -> str | None:
+    """What an agent answered where the tape does: whatever else it was given changed nothing.
+
+    '': it has not answered. None: the tape has another answer to its prompt, or none.
+    """
     answer = tape.answers.get(prompt)
     body = None if ended is None else sound_body(evidence, ended, ENDED)
     if answer is None or ended is None or body is None:
-        return answer is not None  # it has not answered
+        return None if answer is None else ""
     data = read_agent_output(evidence, ended, body["stdout"])
-    return data is not None and data.decode("utf-8", "replace") == answer[1]
+    return answer[1] if data is not None and data.decode("utf-8", "replace") == answer[1] else None
 
 
 def _plain(
@@ -287,9 +316,10 @@ def _plain(
     files = [*given, *(_sealed(one, argv, digests) for one in sealed)]
     cwd = left.get("cwd")
     placed: Callable[[str], str] = str
-    if run_folder_is_unseen(argv):
-        left.pop("cwd", None)
-    elif isinstance(cwd, str) and not run_namespace(argv)[0]:
+    options = {option.name for option in run_options(argv)[0]}
+    if {"--unshare-all", "--chdir"} <= options:
+        left.pop("cwd", None)  # no program in this namespace sees it
+    elif isinstance(cwd, str) and "--unshare-all" not in options:
         placed = _placed(cwd, *errand)
         left["cwd"] = placed(cwd)
     return PlainOrder(

@@ -258,6 +258,28 @@ def test_what_was_erased_cannot_be_told_and_is_no_finding(
     assert not untold & {"gate", "rounds", "convergence"}
 
 
+@pytest.mark.parametrize("kind", ["agent.requested", "agent.ended"])
+def test_where_orders_cannot_be_compared_it_is_told_what_was_erased(kind: str, root: str) -> None:
+    """First what of a run is gone, then whose orders that concerns: a tape, or all before."""
+    name = panel(root)
+    if kind == "agent.ended":
+        _forked(root, name, 2, _played(root, name, 2))
+    assert blamed(root) == {}
+    rows = [row.head["kind"] for row in read(database(root))]
+    first, second = [seq for seq, one in enumerate(rows) if one == kind][:2]
+    erased = (first, second) if kind == "agent.requested" else (second,)
+    with Team(root) as team:
+        redaction.redact(team, redaction.RedactionRequest(erased, None, "r", "alex"))
+    told = judge(root)["nova-independence"].reason
+    assert told.startswith(f"{name}, cycle 1, security (")
+    if kind == "agent.requested":
+        assert "its order cannot be read; " in told
+        assert f"no earlier one can be compared with it (entry {first} was erased)" in told
+    else:
+        assert f"what it wrote (entry {second}) was erased; {name}-2, cycle 1, security (" in told
+        assert f"is like none before that (entry {second} was erased); from entry" in told
+
+
 # Forgeries: of what follows from the turns -------------------------------------------------------
 
 
@@ -575,6 +597,7 @@ LEAKS: dict[str, dict[str, Any]] = {
 }
 
 
+HINT = "(was it resumed or forked with another program, or in another shell?)"
 _BASE64 = b64encode(ANALYSES["security"].encode()).decode()
 _IN_ARGV = ("/usr/bin/bwrap", "--unshare-all", "--", "panel", _BASE64)
 HIDDEN: dict[str, dict[str, Any]] = {
@@ -600,7 +623,7 @@ def test_what_may_hold_another_expert_in_another_spelling(
     assert found.keys() == {"independence"}
     (message,) = found["independence"]
     assert f"cycle 1, {persona} (" in message
-    assert message.endswith(f" it differs in {what}")
+    assert message.endswith(f" it differs in {what} {HINT}")
     assert message.isprintable()
 
 
@@ -630,7 +653,7 @@ def test_a_second_try_of_the_first_expert_is_after_the_others(root: str) -> None
     panel(root, script)
     (message,) = blamed(root)["independence"]
     assert "cycle 1, security (" in message
-    assert message.endswith("it differs in the variable 'HINT'")
+    assert message.endswith(f"it differs in the variable 'HINT' {HINT}")
 
 
 def test_the_first_expert_may_be_asked_again_in_another_way(root: str) -> None:
@@ -732,10 +755,10 @@ def test_what_an_order_lacks_is_said(root: str) -> None:
 
     panel(root, script)
     (message,) = blamed(root)["independence"]
-    assert re.search(r"; from entry [0-9]+ it differs in the file '/home/login'; ", message)
+    assert re.search(r"; from entry [0-9]+ it differs in the file '/home/login' \(was ", message)
     assert message.endswith(
         "it differs in its command line, which lacks words behind word 2, the file '/home/login', "
-        "which it lacks"
+        f"which it lacks {HINT}"
     )
 
 
@@ -1096,14 +1119,19 @@ def _played(root: str, parent: str, most: int, **live: Any) -> Any:
         number = next(count)
         if number > most:
             return Agent(said(turn.role, turn.persona), **live)
-        with Team(root) as team:
-            tape = replay._tape_of(team, parent, turn.key)[1]
-        path = f"/run/tripod-fork-{number:08}/{turn.key}.json"
-        order = {"argv": ("/usr/bin/bwrap", "--unshare-all", "--", "player", path)}
-        files = (PLAYER, tape.encode())
-        return Agent(said(turn.role, turn.persona), order=order, files=files)
+        return _player(root, parent, turn, number)
 
     return script
+
+
+def _player(root: str, parent: str, turn: DueTurn, number: int) -> Agent:
+    """An agent that plays a turn of the parent, which said what it usually says."""
+    with Team(root) as team:
+        tape = replay._tape_of(team, parent, turn.key)[1]
+    path = f"/run/tripod-fork-{number:08}/{turn.key}.json"
+    order = {"argv": ("/usr/bin/bwrap", "--unshare-all", "--", "player", path)}
+    files = (PLAYER, tape.encode())
+    return Agent(said(turn.role, turn.persona), order=order, files=files)
 
 
 def _forked(root: str, name: str, most: int, script: Any) -> None:
@@ -1128,6 +1156,58 @@ def test_a_fork_amid_a_cycle_whose_program_is_another(most: int, root: str) -> N
     (message,) = blamed(root)["independence"]
     assert message.count("differs in the variable 'HINT'") == 4 - most
     assert f"{name}-2, cycle 1, integration (" in message
+
+
+@pytest.mark.parametrize("how", ["it is played", "it says so again", "it is missed"])
+def test_a_fork_that_knows_more_of_its_parent_than_its_first_turns(how: str, root: str) -> None:
+    """The first expert is ordered before the others, and is told what they said in the parent."""
+
+    def usual(turn: DueTurn, _: int) -> Agent:
+        is_missed = how == "it is missed" and turn.persona == "performance"
+        return Agent(ANALYSES["performance"] if is_missed else said(turn.role, turn.persona))
+
+    name = panel(root, usual)
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        agent = usual(turn, attempt)
+        if turn.persona == "security":
+            return Agent(said(turn.role, analysis="Me, too."), order={"set_env": {"HINT": _BASE64}})
+        if turn.persona == "integration":
+            return Agent(said(turn.role, analysis="That is for others to say."))
+        if turn.persona != "performance" or how == "it says so again":
+            return agent
+        return _player(root, name, turn, attempt)._replace(says=agent.says)
+
+    _forked(root, name, 1, script)
+    message = blamed(root)["independence"][0]
+    assert f"{name}-2, cycle 1, security (" in message
+    assert f"differs in the variable 'HINT' {HINT}" in message
+    is_beyond = f"it is played from {name}, beyond turn 1 that forks it" in message
+    assert is_beyond == (how != "it says so again")
+
+
+def test_a_turn_that_was_missed_among_the_first_is_played_as_well(root: str) -> None:
+    def usual(turn: DueTurn, _: int) -> Agent:
+        return Agent("?" if turn.persona == "security" else said(turn.role, turn.persona))
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        agent = usual(turn, attempt)
+        if turn.role != "unpack" and turn.persona not in ("security", "performance"):
+            return agent
+        return _player(root, name, turn, attempt)._replace(says=agent.says)
+
+    name = panel(root, usual)
+    with Team(root) as team:
+        assert list(runner.nova_run(team.source, name).cycles[0].missed) == ["security"]
+    _forked(root, name, 2, script)
+    assert blamed(root) == {}
+
+
+def test_a_fork_may_say_again_what_its_parent_said(root: str) -> None:
+    """A program that always answers alike is ordered as it was in the parent."""
+    name = panel(root)
+    _forked(root, name, 1, _played(root, name, 1))
+    assert blamed(root) == {}
 
 
 def _doctored(persona: str, change: Callable[[Agent], Agent], script: Any) -> Any:
