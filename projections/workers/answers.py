@@ -32,6 +32,11 @@ NOT_STARTED = "it could not be started: {reason}"
 EXITED = "it ended with exit code {code}"
 TOO_MUCH = "it printed more than {most} bytes"
 ALTERED = "another program changed what it printed ({names})"
+PRINTED_NOTHING = "it printed nothing"
+NO_JSON = "its output is no JSON: "
+CUT_OFF = "its stream has no result: it was cut off"
+UNSHAPED = "it gave no answer in the shape that was asked for"
+EMPTY_RESULT = "its result is empty"
 """The words of other problems: records hold them, and checks compare them."""
 
 
@@ -64,7 +69,7 @@ _SIGN = re.compile(r'\\.|["[\]{}]', re.DOTALL)
 def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
     """Read a program's whole output; ``wants_structure``: words alone are no answer."""
     if not data.strip():
-        return Answer("empty_output", "it printed nothing")
+        return Answer("empty_output", PRINTED_NOTHING)
     if output == "claude-stream-json":
         return _read_stream(data, wants_structure=wants_structure)
     text = data.decode("utf-8", "replace").strip()
@@ -72,7 +77,7 @@ def read_spec_answer(output: Output, data: bytes, *, wants_structure: bool = Fal
         return Answer("ok", text=text)
     value, problem = _json(text)
     if problem:
-        return Answer("bad_output", f"its output is no JSON: {problem}", text)
+        return Answer("bad_output", f"{NO_JSON}{problem}", text)
     return Answer("ok", text=text, structured=value)
 
 
@@ -126,7 +131,7 @@ def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
             if isinstance(value, dict) and value.get("type") == "result":
                 result = value
     if result is None:
-        return Answer("bad_output", "its stream has no result: it was cut off")
+        return Answer("bad_output", CUT_OFF)
     usage, cost, session = (result.get(name) for name in ("usage", "total_cost_usd", "session_id"))
     counted = (
         (name, value)
@@ -151,10 +156,9 @@ def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
         problem = f"{FAILED}{why[:500]}"
         return replace(answer, status="bad_output", problem=problem)
     if wants_structure and structured is None:
-        problem = "it gave no answer in the shape that was asked for"
-        return replace(answer, status="bad_output", problem=problem)
+        return replace(answer, status="bad_output", problem=UNSHAPED)
     if not text and structured is None:
-        return replace(answer, status="empty_output", problem="its result is empty")
+        return replace(answer, status="empty_output", problem=EMPTY_RESULT)
     if structured is not None:
         text = json.dumps(structured, ensure_ascii=False, sort_keys=True)
     return replace(answer, text=text)

@@ -20,7 +20,7 @@ from tripod.projections.nova.turns import ROLE, TurnTry, told_problem
 from tripod.projections.workers.answers import CANCELLED, read_spec_answer
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import erased_in_run
-from tripod.verify.nova.ends import contradiction
+from tripod.verify.nova.ends import EndJudged, judge_end
 
 _SUBJECT = re.compile(
     r"([a-z0-9][a-z0-9-]{0,63})/(0|[1-9][0-9]{0,14})-"
@@ -123,16 +123,17 @@ def _ended(
         return AgentTry(requested, one, f"entry {ended} cannot be read")
     order = read_agent_order(evidence, requested)
     data = read_agent_output(evidence, ended, body["stdout"])
-    wrong = ""
+    judged = EndJudged()  # of an end that was erased nothing can be
     if not erased_in_run(evidence, ended):
         is_kept = body["stdout"].get("content") is not None
-        wrong = contradiction(body, order, data if is_kept else None, began=began)
+        judged = judge_end(body, order, data if is_kept else None, began=began)
     problem = body.get("problem") or ""
     one = one._replace(status=body["status"], problem=problem, cost=cost)
-    found = AgentTry(requested, one, "", wrong, ended)
+    why = judged.untold and f"entry {ended}: {judged.untold}"
+    found = AgentTry(requested, one, why, judged.wrong, ended)
     if one.status != "ok":
         is_gone = one.status == "killed" and erased_in_run(evidence, ended)
-        untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else ""
+        untold = f"why its agent was killed (entry {ended}) was erased" if is_gone else why
         said = read_agent_output(evidence, ended, body["stderr"])
         if said is None and not untold:
             untold = f"what its agent said at last (entry {ended}) cannot be read"

@@ -1,11 +1,12 @@
 """How agents of Nova are said to have ended: what contradicts itself is named."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_panel import Agent, panel, said
+from recorded_panel import ANALYSES, Agent, panel, said
 
 from tripod.projections.nova.run import DueTurn
 from tripod.team import adoption
@@ -107,6 +108,71 @@ def test_an_end_that_contradicts_itself(says: str, root: str) -> None:
     assert says in message
 
 
+LEAK = b64encode(ANALYSES["security"].encode()).decode()
+WORDS: dict[str, Agent] = {
+    "empty": Agent("", end={"problem": f"it printed nothing {LEAK}"}),
+    "failed": Agent("", status="nonzero", end={"problem": f"it ended with exit code 1; {LEAK}"}),
+    "failed, it says": Agent(
+        "",
+        status="nonzero",
+        end={"problem": f"it ended with exit code 1; it says that it failed: {LEAK}"},
+    ),
+    "said nothing, and all is well": Agent(UNWANTED, end={"problem": LEAK}),
+    "too slow": Agent("", order=TIMED, end=SLOW | {"wall_ms": 61000}),
+    "killed": Agent("", end=KILLED | {"signal": 15}),
+    "changed": Agent(
+        "",
+        end={
+            "stdout": ("0" * 64, 9),
+            "status": "bad_output",
+            "problem": f"another program changed what it printed (stdout): {LEAK}",
+        },
+    ),
+    "more than is read": Agent(
+        "",
+        end={
+            "stdout": ("0" * 64, 2**26),
+            "status": "bad_output",
+            "problem": f"it printed more than 67108864 bytes {LEAK}",
+        },
+    ),
+    "no JSON": Agent(
+        "{,", order={"output": "json"}, end={"problem": f"its output is no JSON: {LEAK}"}
+    ),
+    "a stream": Agent(
+        "{}", order={"output": "claude-stream-json"}, end={"problem": "it was cut off"}
+    ),
+    "not started": Agent(
+        "", end=NOTHING | {"problem": f"it could not be started: {LEAK}"}, begins=False
+    ),
+    "not started, for another reason": Agent(
+        "", end=NOTHING | {"problem": f"it did not start: {LEAK}"}, begins=False
+    ),
+}
+UNTOLD = ("more than is read", "no JSON", "not started")
+"""Here the words cannot be computed, or not by every version: nobody can tell."""
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_a_problem_in_words_of_somebody(what: str, root: str) -> None:
+    """They stand in the prompt of the next try."""
+
+    def script(turn: DueTurn, attempt: int) -> Agent:
+        is_first = turn.persona == "performance" and attempt == 1
+        return WORDS[what] if is_first else Agent(said(turn.role, turn.persona))
+
+    panel(root, script)
+    (message,) = blamed(root)
+    if what == "changed":
+        assert "lacks its stdout of 9 bytes" in message
+    elif what in UNTOLD:
+        assert "performance (expert, cycle 1): entry " in message
+        assert LEAK not in message
+    else:
+        assert "performance (expert, cycle 1): run " in message
+        assert message.endswith("has a problem in other words than follow from how it ended")
+
+
 HONEST: dict[str, Agent] = {
     "empty": Agent(""),
     "a failure": Agent("", status="nonzero", stderr=b"no login"),
@@ -123,6 +189,11 @@ HONEST: dict[str, Agent] = {
         "half", status="cancelled", end={"signal": None, "exit_code": 0}
     ),
     "not started": Agent("", end=NOTHING, begins=False),
+    "not started by its wrapper": Agent(
+        "",
+        end=NOTHING | {"problem": "it could not be started: the wrapper ended with -9"},
+        begins=False,
+    ),
     "a stream that was cut off": Agent("{}", order={"output": "claude-stream-json"}),
     "a stream that says it failed": Agent(
         json.dumps({"type": "result", "is_error": True, "result": "no login"}),
