@@ -466,10 +466,9 @@ class _Walk:
             gave = "gave this turn" if stand.entry.kind == _TURNS[0] else "gave no turn"
             self.problem(ORDER, seq, f"{who}: its agents {gave}")
             return
-        # The words of a problem are those of the version that found it.
-        skipped = {"problem", "turn"} | (set() if is_labelled else {"mislabelled"})
+        skipped = {"turn"} | (set() if is_labelled else {"mislabelled"})
         if seq in self.erased:
-            skipped |= {"content", "parsed", "mislabelled"}
+            skipped |= {"content", "parsed", "mislabelled", "problem"}
             self.untold(ORDER, f"{who}: its text (entry {seq}) was erased")
         wrong = [
             name

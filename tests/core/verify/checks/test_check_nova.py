@@ -499,6 +499,26 @@ def test_a_forged_entry_is_named_by_its_check(says: str, decided: str, tmp_path:
     assert any(says in message for message in found[check])
 
 
+def test_the_words_why_a_turn_was_missed(root: str) -> None:
+    """People read them, and of a coordinator they are why the run failed."""
+    panel(root, lambda turn, n: _no_form(turn, n, "final"))
+    rows = read(database(root))
+    why = "All agree: one file, and nobody dissents."
+    for seq, row in enumerate(rows):
+        if row.head["kind"] == "nova.turn.missed":
+            rows[seq] = row.saying(problem=why)
+        elif row.head["kind"] == "nova.finalized":
+            rows[seq] = row.saying(reason=f"dce: {why}")
+    forge(root, rows)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    assert found["order"][0].endswith("problem not as its agents' answers give it")
+
+
+def _no_form(turn: DueTurn, _: int, role: str) -> Agent:
+    return Agent("No form at all." if turn.role == role else said(turn.role, turn.persona))
+
+
 def test_a_synthesis_that_claims_to_know_more(decided: str, tmp_path: Path) -> None:
     shutil.copytree(decided, tmp_path / ".nbs", copy_function=shutil.copy2)
     root = str(tmp_path / ".nbs")
