@@ -35,6 +35,7 @@ from tripod.verify.nova.turns import (
     actor_of,
     agent_tries,
     nova_entries,
+    read_nova_subject,
 )
 
 ORDER, GATE, ROUNDS = "nova-order", "nova-gate", "nova-rounds"
@@ -174,7 +175,8 @@ class _Walk:
 
     ``used_up`` is the entry with which the budget was used up, ``ended`` the one that ended the
     run, ``named`` that of its checkpoint. ``erased`` are entries whose text is gone. Of a fork,
-    ``of_parent`` are its parent's turns, ``inherited`` is how many there were.
+    ``of_parent`` are its parent's turns, ``inherited`` is how many there were. ``looked_at`` are
+    the agents' runs that were judged.
     """
 
     def __init__(self, evidence: Evidence, name: str) -> None:
@@ -190,6 +192,7 @@ class _Walk:
         self.unsaid: set[int] = set()
         self.inherited = 0
         self.of_parent: dict[str, tuple[str, bytes]] = {}
+        self.looked_at: set[str] = set()
         try:
             self.go()
         except _UNFIT as error:
@@ -236,6 +239,7 @@ class _Walk:
                 return
         if self.run is not None:
             self.finish(self.run)
+            self.strangers(self.run)
 
     def begin(self, seq: int, body: dict[str, Any]) -> None:
         """Begin the run, once."""
@@ -334,16 +338,25 @@ class _Walk:
                 message = "it is over, and no checkpoint names the position"
                 self.problem(RESULT, self.ended, message)
             return
-        for turn in run.due_turns():
-            subject = f"{run.opening.run}/{turn.key}"
-            tries = agent_tries(self.evidence, subject, self.evidence.size)
-            is_known = run.opening.seq not in self.erased
-            self.prompts(run, turn, tries, is_sure=is_known)
+        self.begun_turns(run, self.evidence.size)
         due = self.due(run)
         if run.state in SPEAKING and self.begun(run, self.evidence.size):
             return  # a person is asked when the turns that were begun are recorded
         if due is not None and kind != "human.decided":
             self.problem(_CHECKS[due.kind], seq, f"{due.kind} has to follow it, and does not")
+
+    def strangers(self, run: NovaRun) -> None:
+        """Name agents that were ordered for a turn of this run which was never due."""
+        if self.erased:
+            return  # nobody knows which were
+        name = run.opening.run
+        sql = (
+            "SELECT spawn, subject, seq FROM agents WHERE role = ? AND subject > ? AND subject < ?"
+        )
+        for spawn, subject, seq in self.evidence.query(sql, ROLE, f"{name}/", f"{name}0"):
+            if spawn not in self.looked_at and read_nova_subject(subject) is not None:
+                what = f"run {spawn[:8]} was ordered for {subject.partition('/')[2]}"
+                self.problem(ORDER, seq, f"{what}, a turn that was never due")
 
     # Turns -------------------------------------------------------------------------------------
 
@@ -367,7 +380,7 @@ class _Walk:
         this = due if due is not None and fits else DueTurn(role, persona, cycle, 0)
         tries = agent_tries(self.evidence, f"{run.opening.run}/{this.key}", seq)
         self.budget(run, seq, who, tries)
-        self.prompts(run, this, tries, is_sure=fits and is_known)
+        self.prompts(run, this, self.with_later(run, this, seq, tries), is_sure=fits and is_known)
         if kind == "nova.turn.recorded":
             self.inherit(run, seq, this, body)
         self.tried(run, seq, this, tries, is_labelled=fits and is_known)
@@ -384,12 +397,29 @@ class _Walk:
             run.selected = self.heard()
         return True
 
+    def with_later(
+        self, run: NovaRun, due: DueTurn, seq: int, tries: list[AgentTry]
+    ) -> list[AgentTry]:
+        """The tries at a turn, and those that were ordered after it was recorded in an entry."""
+        subject = f"{run.opening.run}/{due.key}"
+        sql = "SELECT 1 FROM agents WHERE role = ? AND subject = ? AND seq > ? LIMIT 1"
+        is_more = self.evidence.query(sql, ROLE, subject, seq)
+        return agent_tries(self.evidence, subject, self.evidence.size) if is_more else tries
+
+    def begun_turns(self, run: NovaRun, before: int) -> None:
+        """Judge agents that were ordered before an entry for turns that are due, and not taken."""
+        is_known = run.opening.seq not in self.erased
+        for turn in run.due_turns():
+            tries = agent_tries(self.evidence, f"{run.opening.run}/{turn.key}", before)
+            self.prompts(run, turn, tries, is_sure=is_known)
+
     def prompts(self, run: NovaRun, due: DueTurn, tries: list[AgentTry], *, is_sure: bool) -> None:
         """Name what cannot be so of a turn's agents: how they ended, and what they were asked."""
         who = f"{due.persona} ({due.role}, cycle {due.cycle})"
         for agent in tries:
-            if agent.wrong:
+            if agent.wrong and agent.one.spawn not in self.looked_at:
                 self.problem(ORDER, agent.ended, f"{who}: run {agent.one.spawn[:8]} {agent.wrong}")
+        self.looked_at |= {agent.one.spawn for agent in tries}
         if not is_sure:
             return  # named or told above: nobody knows what it had to be given
         if self.erased:
@@ -546,6 +576,9 @@ class _Walk:
             if but:
                 self.untold(ROUNDS, f"{' and '.join(but)} of entry {seq}: the text was erased")
             self.compare(ROUNDS, seq, body, due, *but)
+        after = [one.seq for one in self.entries[self.at + 1 :]]
+        is_again = run.state == "finalizing" and after  # the same turn may come to be due again
+        self.begun_turns(run, after[0] if is_again else self.evidence.size)
         self.follow(run, seq, "nova.escalated", body)
 
     def human(self, run: NovaRun, seq: int, body: dict[str, Any]) -> None:
@@ -589,6 +622,7 @@ class _Walk:
                 self.problem(
                     RESULT, seq, wrong.replace("is not that", "is not that of the final turn")
                 )
+        self.begun_turns(run, self.evidence.size)
         self.ended = seq
         self.follow(run, seq, "nova.finalized", body)
 

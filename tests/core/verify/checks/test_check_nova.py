@@ -729,6 +729,65 @@ def test_an_agent_for_a_turn_that_nobody_looks_for(root: str) -> None:
     assert f"is for no turn of a Nova run: '{name}/01-expert-performance'" in found["personas"][0]
 
 
+def _begun_experts(team: Team) -> tuple[str, NovaRun, dict[str, DueTurn]]:
+    """A run whose question was unpacked, and the turns of its experts."""
+    name = open_nova(team, QUESTION, load_personas(), NovaLimits(), "alex")
+    play(team, name, most=1)
+    stand = runner.settle_nova(team, name)
+    return name, stand, {one.persona: one for one in stand.due_turns()}
+
+
+@pytest.mark.parametrize("leak", ["", f"\n{_BASE64}"])
+def test_an_agent_that_is_asked_after_its_turn_was_recorded(leak: str, root: str) -> None:
+    with Team(root) as team:
+        name, stand, turns = _begun_experts(team)
+        play(team, name, most=2)
+        again = Agent(said("expert", "performance"), extra=leak)
+        speak(team, stand, turns["performance"], 2, again)
+        play(team, name)
+    found = blamed(root)
+    assert found.keys() == ({"independence"} if leak else set())
+    assert not leak or "performance (expert, cycle 1) was given more" in found["independence"][0]
+
+
+def test_an_agent_for_a_turn_that_was_never_due(root: str) -> None:
+    """An expert that the coordinator did not ask for, and a turn of a cycle that never began."""
+    with Team(root) as team:
+        name, stand, turns = _begun_experts(team)
+        other = turns["performance"]._replace(persona="architecture")
+        speak(team, stand, other, 1, Agent(said("expert"), extra=f"\n{_BASE64}"))
+        speak(team, stand, other._replace(cycle=7), 1, Agent(said("expert")))
+        play(team, name)
+    found = blamed(root)
+    assert found.keys() == {"order"}
+    says = [one.partition("was ordered for ")[2] for one in found["order"]]
+    never = "expert-architecture, a turn that was never due"
+    assert says == [f"1-{never}", f"7-{never}"]
+
+
+@pytest.mark.parametrize("leak", ["", f"\n{_BASE64}"])
+@pytest.mark.parametrize("end", ["cancel", "budget"])
+def test_the_agents_of_turns_that_were_never_recorded(leak: str, end: str, root: str) -> None:
+    """Of a run that ended, or waits for a person: their prompts are compared all the same."""
+    with Team(root) as team:
+        name = open_nova(team, QUESTION, load_personas(), NovaLimits(cost="0.50"), "alex")
+        play(team, name, _dear, most=1)
+        stand = runner.settle_nova(team, name)
+        turns = {one.persona: one for one in stand.due_turns()}
+        speak(team, stand, turns["security"], 1, _dear(turns["security"], 1))
+        late = _dear(turns["performance"], 1)._replace(extra=leak)
+        if end == "budget":  # a second command orders it just when the first asks a person
+            assert runner.settle_nova(team, name).state == "awaiting_human"
+        speak(team, stand, turns["performance"], 1, late)
+        if end == "budget":
+            decide_nova(team, name, "close", "", "ann")
+        else:
+            cancel_nova(team, name, "no more", "alex")
+    found = blamed(root)
+    assert found.keys() == ({"independence"} if leak else set())
+    assert not leak or "performance (expert, cycle 1) was given more" in found["independence"][0]
+
+
 def test_a_second_prompt(root: str) -> None:
     def script(turn: DueTurn, _: int) -> Agent:
         return Agent(said(turn.role, turn.persona))
