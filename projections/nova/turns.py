@@ -208,3 +208,12 @@ def _mislabelled(run: NovaRun, turn: DueTurn, answer: NovaAnswer) -> str | None:
     wrong = [f"persona {persona}"] if persona and persona.casefold() not in names else []
     wrong += [f"turn {number}"] if number and number != str(turn.number) else []
     return ", ".join(wrong) or None
+
+
+def is_of_panel(run: NovaRun, actor: str) -> bool:
+    """Whether this is a name of the protocol or of one of the run's personas: no person decides so.
+
+    Case does not count.
+    """
+    names = {str(one[name]) for one in run.opening.personas for name in ("short_name", "role")}
+    return actor.casefold() in {one.casefold() for one in (ROLE, *names)}

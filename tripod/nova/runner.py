@@ -59,6 +59,7 @@ from tripod.projections.nova.turns import (
     ROLE,
     TurnStand,
     TurnTry,
+    is_of_panel,
     stand_of_tries,
     subject_of_turn,
     told_problem,
@@ -501,11 +502,11 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 
     Raises:
         NotFoundError: there is no such run.
-        BadArgumentError: ``actor`` is no person, or the note is too long.
+        BadArgumentError: ``actor`` is the panel, or the note is too long.
         RefusedError: it waits for nobody.
     """
-    if actor == ROLE:
-        raise BadArgumentError(f"who decides? {ROLE} is no person: give --as HANDLE")
+    if is_of_panel(nova_run(team.source, name), actor):
+        raise BadArgumentError(f"who decides? {actor} is no person: give --as HANDLE")
     noted = note.encode("utf-8", "replace")
     _refuse_long("note", noted)
     with team.act(by=actor) as act:

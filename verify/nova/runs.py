@@ -19,7 +19,7 @@ from weakref import ref
 from tripod.ledger import LedgerError
 from tripod.projections.nova.rules import SPEAKING
 from tripod.projections.nova.run import BEFORE, DueEntry, DueTurn, NovaRun, Opening
-from tripod.projections.nova.turns import ROLE, stand_of_tries
+from tripod.projections.nova.turns import ROLE, is_of_panel, stand_of_tries
 from tripod.verify.check import (
     Evidence,
     Finding,
@@ -588,8 +588,8 @@ class _Walk:
         elif run.escalated not in (-1, body["escalated"]):
             what = f"answers entry {body['escalated']}, and entry {run.escalated} asks"
             self.problem(ROUNDS, seq, f"a person's decision {what}")
-        elif actor_of(self.evidence, seq) == ROLE:
-            self.problem(ROUNDS, seq, f"{ROLE} decided ({body['choice']}), which is no person")
+        elif is_of_panel(run, who := actor_of(self.evidence, seq)):
+            self.problem(ROUNDS, seq, f"{who} decided ({body['choice']}), which is no person")
         self.follow(run, seq, "human.decided", body)
 
     # The end -----------------------------------------------------------------------------------

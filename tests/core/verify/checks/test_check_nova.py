@@ -1093,7 +1093,8 @@ def test_an_agent_that_was_told_to_end_may_have_answered_before(root: str) -> No
     assert blamed(root) == {}
 
 
-def test_a_protocol_is_no_person(root: str) -> None:
+@pytest.mark.parametrize("who", ["nova", "NOVA", "security", "Cae", "security expert"])
+def test_a_protocol_is_no_person(who: str, root: str) -> None:
     unsure = said("synthesis", epistemic={"know": 0.1, "uncertainty": 0.9})
 
     def script(turn: DueTurn, _: int) -> Agent:
@@ -1102,14 +1103,14 @@ def test_a_protocol_is_no_person(root: str) -> None:
     name = panel(root, script, rounds=1)
     with Team(root) as team:
         with pytest.raises(BadArgumentError, match="no person"):
-            decide_nova(team, name, "accept", "", "nova")
+            decide_nova(team, name, "accept", "", who)
         with team.act() as act:
             asked = runner.nova_run(team.source, name).escalated
             body = {"run": name, "escalated": asked, "choice": "close", "note": b""}
-            act.append([kinds.HUMAN.draft(body, "nova")])
+            act.append([kinds.HUMAN.draft(body, who)])
         runner.settle_nova(team, name)
     assert blamed(root) == {
-        "rounds": [f"{name}: nova decided (close), which is no person"],
+        "rounds": [f"{name}: {who} decided (close), which is no person"],
     }
 
 
