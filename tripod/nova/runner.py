@@ -505,10 +505,10 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
         BadArgumentError: ``actor`` is the panel, or the note is too long.
         RefusedError: it waits for nobody.
     """
-    if is_of_panel(nova_run(team.source, name), actor):
-        raise BadArgumentError(f"who decides? {actor} is no person: give --as HANDLE")
     noted = note.encode("utf-8", "replace")
     _refuse_long("note", noted)
+    if is_of_panel(nova_run(team.source, name), actor):
+        raise BadArgumentError(f"who decides? {actor} is no person: give --as HANDLE")
     with team.act(by=actor) as act:
         run = nova_run(act.source, name)
         if run.state != "awaiting_human" or run.escalated is None or run.finalized is not None:

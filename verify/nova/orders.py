@@ -139,18 +139,19 @@ class RunOrders:
         asked = [seq for run in runs if (seq := run.others(of.cycle, of.persona)) is not None]
         if not asked or made.last < min(asked):
             return ""
+        plain = made.plain
+        if plain and any(run.first.get(plain, made.last) <= min(asked) for run in runs):
+            return ""
         earlier = [o for run in runs for o in run.made.values() if o.seq <= min(asked)]
         gone = next((one.gone for one in (made, *earlier) if one.gone), 0)
         how = "was erased" if erased_in_run(self.evidence, gone) else "cannot be read"
         why = f" (entry {gone} {how})" if gone else ""
-        if made.plain is None:
+        if plain is None:
             return f"its order cannot be compared with those before{why}"
-        if any(run.first.get(made.plain, made.last) <= min(asked) for run in runs):
-            return ""
         said = f"its order (entry {made.seq}) came after that of another expert (entry "
         said += f"{min(asked)})"
         before = [
-            (list(_differences(made.plain, one.plain)), -one.seq)
+            (list(_differences(plain, one.plain)), -one.seq)
             for run in runs
             for one in run.latest(min(asked))
             if one.plain is not None
