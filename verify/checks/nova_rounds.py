@@ -4,8 +4,8 @@
 turn was ordered when the budget was used up and no person had allowed more; a person is asked where
 the rules ask for one, for the reason that they give, and told the figures that the record gives
 (the last synthesis, the dissenters, the open critical issues, what was spent); a person decides
-only where one is asked, and not the protocol itself. Not which person it was: the actor of the
-entry is a claim unless it is signed.
+only where one is asked, and neither the protocol nor a persona by its name. Not which person it
+was: the actor of the entry is a claim unless it is signed.
 
 **Why it matters.** A panel that does not agree must not go on until it does by itself, and what it
 may spend was somebody's decision.
