@@ -75,13 +75,14 @@ class NovaProblem(NamedTuple):
 class WalkedRun:
     """What the walk through a run found: problems, and by check what cannot be told.
 
-    ``seen`` counts the entries by kind.
+    ``seen`` counts the entries by kind, ``looked_at`` are the agents' runs that were judged.
     """
 
     name: str
     problems: list[NovaProblem] = field(default_factory=list)
     untold: list[tuple[str, str]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
+    looked_at: set[str] = field(default_factory=set)
 
 
 # The last walks, for the evidence that they are of: six checks ask for them one after the other.
@@ -175,8 +176,7 @@ class _Walk:
 
     ``used_up`` is the entry with which the budget was used up, ``ended`` the one that ended the
     run, ``named`` that of its checkpoint. ``erased`` are entries whose text is gone. Of a fork,
-    ``of_parent`` are its parent's turns, ``inherited`` is how many there were. ``looked_at`` are
-    the agents' runs that were judged.
+    ``of_parent`` are its parent's turns, ``inherited`` is how many there were.
     """
 
     def __init__(self, evidence: Evidence, name: str) -> None:
@@ -192,7 +192,6 @@ class _Walk:
         self.unsaid: set[int] = set()
         self.inherited = 0
         self.of_parent: dict[str, tuple[str, bytes]] = {}
-        self.looked_at: set[str] = set()
         try:
             self.go()
         except _UNFIT as error:
@@ -354,7 +353,7 @@ class _Walk:
             "SELECT spawn, subject, seq FROM agents WHERE role = ? AND subject > ? AND subject < ?"
         )
         for spawn, subject, seq in self.evidence.query(sql, ROLE, f"{name}/", f"{name}0"):
-            if spawn not in self.looked_at and read_nova_subject(subject) is not None:
+            if spawn not in self.result.looked_at and read_nova_subject(subject) is not None:
                 what = f"run {spawn[:8]} was ordered for {subject.partition('/')[2]}"
                 self.problem(ORDER, seq, f"{what}, a turn that was never due")
 
@@ -417,9 +416,9 @@ class _Walk:
         """Name what cannot be so of a turn's agents: how they ended, and what they were asked."""
         who = f"{due.persona} ({due.role}, cycle {due.cycle})"
         for agent in tries:
-            if agent.wrong and agent.one.spawn not in self.looked_at:
+            if agent.wrong:
                 self.problem(ORDER, agent.ended, f"{who}: run {agent.one.spawn[:8]} {agent.wrong}")
-        self.looked_at |= {agent.one.spawn for agent in tries}
+        self.result.looked_at |= {agent.one.spawn for agent in tries}
         if not is_sure:
             return  # named or told above: nobody knows what it had to be given
         if self.erased:
