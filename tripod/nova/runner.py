@@ -502,7 +502,7 @@ def decide_nova(team: Team, name: str, choice: str, note: str, actor: str) -> No
 
     Raises:
         NotFoundError: there is no such run.
-        BadArgumentError: ``actor`` is the panel, or the note is too long.
+        BadArgumentError: ``actor`` is one of the panel, or the note is too long.
         RefusedError: it waits for nobody.
     """
     noted = note.encode("utf-8", "replace")
