@@ -18,9 +18,9 @@ class Ceiling(NamedTuple):
 
 
 NUMBERS = {
-    "modules": Ceiling(351, 190, "the planned layout has 185"),
-    "lines": Ceiling(89_854, 43_215, "as many fewer as were planned (decision 0016)"),
-    "imports a module": Ceiling(6.28, 5.4, "decision 0016; fewer modules import more each"),
+    "modules": Ceiling(352, 190, "the planned layout has 185"),
+    "lines": Ceiling(90_240, 43_215, "as many fewer as were planned (decision 0016)"),
+    "imports a module": Ceiling(6.275, 5.4, "decision 0016; fewer modules import more each"),
     "longest import chain": Ceiling(17, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
     "whom, whoever, is none": Ceiling(2, 0, "a plain sentence does not need these words"),
     "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
