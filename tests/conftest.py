@@ -109,7 +109,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Slow tests first: begun last, one of them would keep a worker busy while the others wait.
 
     Of what is marked ``drawn`` a fifth of the cases are tried, others in each run; all of them with
-    TRIPOD_TRIALS, or where some are asked for by name.
+    TRIPOD_TRIALS, or where some are asked for by name. Tests marked ``drawn(group)`` are cases of
+    one group.
     """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     chosen = (
@@ -118,8 +119,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "TRIPOD_TRIALS" in os.environ or chosen or any("::" in name for name in config.args):
         return
     cases: dict[str, list[pytest.Item]] = {}
-    for item in (one for one in items if one.get_closest_marker("drawn") is not None):
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for item in items:
+        marker = item.get_closest_marker("drawn")
+        if marker is not None:
+            group = marker.args[0] if marker.args else item.nodeid.partition("[")[0]
+            cases.setdefault(group, []).append(item)
     draw = random.Random(_DRAW)  # noqa: S311 - cases, not keys
     left = {item for of_it in cases.values() for item in draw.sample(of_it, len(of_it) * 4 // 5)}
     items[:] = [item for item in items if item not in left]

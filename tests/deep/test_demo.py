@@ -82,6 +82,7 @@ def test_a_leak_that_is_none_fails_the_demo(
     assert told[-1] == ("bad", "    NOT caught by nova-independence")
 
 
+@pytest.mark.drawn("long")
 def test_a_decision_that_a_replica_lacks_fails_the_week(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

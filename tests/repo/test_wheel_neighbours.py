@@ -78,6 +78,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path)
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_both_distributions_work_in_either_order_and_theirs_survives_ours(
     environment: Environment, ours: Path, theirs: Path
@@ -95,6 +96,7 @@ def test_both_distributions_work_in_either_order_and_theirs_survives_ours(
         assert not list(environment.site.glob("tripod*"))
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_a_users_program_works_beside_modules_of_the_same_names_and_is_typed(
     environment: Environment, ours: Path, tmp_path: Path

@@ -93,6 +93,7 @@ esac
 GIN = '{"analysis":"Gin puts you to sleep."}'
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize(
     "how", ["echo no memory >&2; exit 7", "kill -9 $$", f"echo '{GIN}'; kill -9 $$"]
 )
@@ -195,6 +196,7 @@ def untold_orders(folder: Path, runs: int = 6) -> list[str]:
     return [one for one in told.reason.split("; ") if "its order" in one or "entry" in one]
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize(("at", "concurrency"), [("2", "1"), ("3", "4")])
 def test_a_fork_amid_a_cycle_is_judged_as_its_parent_is(
     folder: Path, at: str, concurrency: str

@@ -1045,6 +1045,7 @@ def rounds(*clones: Clone) -> str:
     return told
 
 
+@pytest.mark.drawn("long")
 def test_a_puller_asks_for_the_review_that_no_replica_reached_alone(three: list[Clone]) -> None:
     anna, ben, cleo = three
     for clone in three:

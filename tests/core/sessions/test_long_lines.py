@@ -34,6 +34,7 @@ def record(text: str) -> str:
     return json.dumps(BASE | {"type": "user", "message": {"role": "user", "content": text}})
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KB on Linux alone")
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_lines_of_sixteen_megabytes_take_little_memory(tmp_path: Path, is_damaged: bool) -> None:

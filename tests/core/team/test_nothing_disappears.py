@@ -89,6 +89,7 @@ def clones(tmp_path: Path, home: pytest.MonkeyPatch) -> Git:
 ADVISED = (("sync",), ("rebuild",), ("doctor", "--fix"), ("bus", "check"), ("init",))
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize("first", ADVISED, ids=" ".join)
 def test_a_decision_of_another_clone_survives_what_is_advised(
     clones: Git, first: tuple[str, ...]

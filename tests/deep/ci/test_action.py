@@ -351,6 +351,7 @@ def test_a_newcomer_gets_the_annotation_on_the_line_and_needs_seconds(
     assert "DECISIONS.md&#58;2**: append-only" in bad.summary
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_the_job_for_gitlab_does_what_the_page_says(
     ann: Clone, tmp_path: Path, installed: dict[str, str]

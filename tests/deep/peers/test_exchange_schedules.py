@@ -139,6 +139,7 @@ class World:
         return rounds
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize("number", range(SCHEDULES))
 def test_all_clones_end_alike(tmp_path: Path, number: int) -> None:
     with repeated_by(FIRST + number, 1):

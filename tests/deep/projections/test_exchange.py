@@ -39,6 +39,7 @@ def outcome(process: "subprocess.Popen[str]") -> dict[str, Any]:
     return found
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_killed_anywhere_while_others_write_loses_nothing() -> None:
     with folder() as where:
@@ -56,6 +57,7 @@ def test_killed_anywhere_while_others_write_loses_nothing() -> None:
     assert sum(found["evidence"] for found in both) >= 0.4 * RUNS
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_a_blind_rename_does_lose_them() -> None:
     with folder() as where:

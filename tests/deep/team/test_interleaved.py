@@ -314,6 +314,7 @@ def play(template: Path, steps: list[str]) -> Both:
         return both
 
 
+@pytest.mark.drawn("long")
 def test_each_follows_each(template: Path) -> None:
     """Every step of ours comes once right before and right after every step of theirs."""
     steps = [step for pair in product(OURS, THEIRS) for step in pair]
@@ -324,6 +325,7 @@ def test_each_follows_each(template: Path) -> None:
     assert {f"observed {kind}" for kind in observed} <= both.kinds
 
 
+@pytest.mark.drawn("long")
 @settings(  # a failure is not shrunk: each try takes seconds
     max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
 )

@@ -112,6 +112,7 @@ def test_of_ten_who_acknowledge_one_does(team: Path) -> None:
     assert pending(team) == set()
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing(team: Path) -> None:
     said: list[str] = []

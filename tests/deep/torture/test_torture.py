@@ -226,6 +226,7 @@ def pull_nothing(_project: Path, _name: str, _number: int) -> str | None:
     return None
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize(
     ("kind", "work", "says"),
     [

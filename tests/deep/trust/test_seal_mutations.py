@@ -48,6 +48,7 @@ def mutations(data: bytes) -> Iterator[bytes]:
             )
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "data"),

@@ -114,6 +114,7 @@ def update(path: str, mutation: Mutation) -> bool:
     return True
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_any_column_of_any_row_is_found(tmp_path: Path) -> None:
     root = build(str(tmp_path / "sound"))

@@ -128,6 +128,7 @@ def test_both_accept_a_sound_export(
     assert theirs(str(tmp_path / "tile")) == 3
 
 
+@pytest.mark.drawn("long")
 def test_both_agree_on_every_specimen(
     tmp_path: Path, sample: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def _again(rows: list[list[Any]], *, bodies: bool) -> Files:
     return files_of(path, bodies=bodies, origin=ORIGIN)
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.slow
 def test_both_agree_on_mutated_exports(tmp_path: Path, signed: str) -> None:
     import sqlite3

@@ -56,6 +56,7 @@ def _judge(root: str, asked: AnchorOptions) -> Report:
         return run(evidence, select=NAMES)
 
 
+@pytest.mark.drawn("long")
 @pytest.mark.parametrize("attack", ["rewrite", "truncate"])
 def test_a_pin_finds_what_it_covers_and_nothing_else_does(
     sound: str, tmp_path: Path, attack: str
