@@ -391,7 +391,7 @@ class _Cycle:
         return found
 
     def strange(self) -> Iterator[str]:
-        """Which orders may hold, in whatever spelling, what another expert of the cycle said."""
+        """Why it cannot be told that an order holds nothing which another expert of the cycle said."""
         for run in self.runs:
             found = self.sources.orders.strange(run.spawn, self.sources.subjects[run.spawn])
             if found:
@@ -402,7 +402,7 @@ class _Cycle:
         return f"{self.panel.name}, cycle {self.number}, {self.persona(run)} ({run.spawn[:8]})"
 
     def unread(self) -> Iterator[str]:
-        """What of the runs cannot be looked at; of an order that is strange it may be the cause."""
+        """What cannot be read of the runs; an order may be strange because of it."""
         return (f"{self.who(run)}: {problem}" for run in self.runs for problem in run.unread)
 
     def untold(self) -> Iterator[str]:

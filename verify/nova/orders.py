@@ -285,9 +285,10 @@ def _made(
 
 
 def _repeated(evidence: Evidence, tape: _Tape, prompt: str, ended: int | None) -> str | None:
-    """What an agent answered where the tape does: whatever else it was given changed nothing.
+    """The answer that the tape has for an agent's prompt, if the agent gave that answer.
 
-    '': it has not answered. None: the tape has another answer to its prompt, or none.
+    Then nothing else that it was given changed its answer. '': it has not answered. None: the tape
+    has no answer to its prompt, or the agent gave another one.
     """
     answer = tape.answers.get(prompt)
     body = None if ended is None else sound_body(evidence, ended, ENDED)
