@@ -391,7 +391,7 @@ class _Cycle:
         return found
 
     def strange(self) -> Iterator[str]:
-        """Why it cannot be told that an order holds nothing which another expert of the cycle said."""
+        """Why nobody can tell that an order holds nothing of what another expert said."""
         for run in self.runs:
             found = self.sources.orders.strange(run.spawn, self.sources.subjects[run.spawn])
             if found:
